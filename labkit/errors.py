@@ -1,0 +1,80 @@
+"""The errors of the lab: one base, each with a second, ordinary base.
+
+`LabError` is what a caller catches to catch everything of the lab. The second
+base (`RuntimeError`, `ValueError`, ...) lets plain Python code catch the same
+error without knowing the lab.
+
+This module is a leaf: every part of the house may import it, and it imports
+nothing.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "AclError",
+    "AclnnError",
+    "DeviceMemoryError",
+    "DeviceNotAvailable",
+    "DeviceUseError",
+    "LabError",
+    "LabValueError",
+    "LifetimeError",
+    "OverlapError",
+]
+
+
+class LabError(Exception):
+    """Base of every error that the lab raises on purpose."""
+
+
+class LabValueError(LabError, ValueError):
+    """An argument that the lab cannot take: unknown dtype, SoC or shape, not an array."""
+
+
+class DeviceNotAvailable(LabError, RuntimeError):  # noqa: N818 - a public name of the lab
+    """The device that was asked for cannot be used here; the message says what is missing."""
+
+
+class DeviceUseError(LabError, RuntimeError):
+    """The lab's own device object was used wrongly: after close, or in a forked child."""
+
+
+class AclError(LabError, RuntimeError):
+    """A runtime call (`aclInit`, `aclrt...`) returned a code other than 0.
+
+    `status` is the code, `name` its macro name, `call` the C function, and
+    `message` what `aclGetRecentErrMsg` had to say (may be empty).
+    """
+
+    def __init__(
+        self, text: str, *, status: int, name: str = "", call: str = "", message: str = ""
+    ) -> None:
+        super().__init__(text)
+        self.status = status
+        self.name = name
+        self.call = call
+        self.message = message
+
+
+class AclnnError(AclError):
+    """Phase 1 or phase 2 of an aclnn operator returned a code other than 0."""
+
+
+class LifetimeError(LabError, RuntimeError):
+    """The software NPU caught a use that is undefined on the real library.
+
+    A use after free, a second phase 2, a read before synchronise. `seen` is
+    what the real code was observed to return there (not a contract), or None.
+    """
+
+    def __init__(self, text: str, *, seen: int | None = None) -> None:
+        super().__init__(text)
+        self.seen = seen
+
+
+class DeviceMemoryError(LabError, RuntimeError):
+    """The software NPU caught a kernel or copy outside, or badly aligned in, device memory."""
+
+
+class OverlapError(LabError, ValueError):
+    """Input and output share part of their memory: the result would depend on timing."""

@@ -1,0 +1,224 @@
+"""The kernels' arithmetic, at memory speed, bit for bit.
+
+Models cann/ops-nn e5c3fa93 activation/hard_shrink_grad/op_kernel/arch35 and
+activation/hard_shrink/op_kernel/arch35. The operator copies or zeroes, so all
+of it comes down to one unsigned comparison of bit patterns: without the sign
+bit, the patterns of finite numbers and ∞ are ordered as the numbers are, and
+every NaN lies above ∞. An element is dead when that pattern is at most a
+limit computed once from λ. `dead_limit` is where the kernels differ.
+
+Leaves out: flush of subnormals (none is documented) and the saturating mode of
+older chips. The kernels of A2, A3 and 910 are not public; the same mathematics
+is assumed there.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labkit.errors import LabValueError
+from labkit.op.dtypes import BF16, FLOAT, FLOAT16, DataType, data_type
+from labkit.op.scalar import as_scalar, float32_bits
+
+__all__ = ["dead_limit", "hardshrink", "hardshrink_grad", "lambd_as_compared"]
+
+Array = npt.NDArray[Any]
+
+_TILE = 64 * 1024
+"""Elements per step of the NumPy road: small enough for the caches."""
+
+_SERIAL = 256 * 1024
+"""Below this many elements threads cost more than they bring."""
+
+_FLOAT_INF = 0x7F800000
+
+
+def _half_bits(lambd: np.float32) -> int:
+    """λ rounded to float16, nearest even; from 65520 on that is ∞."""
+    with np.errstate(over="ignore"):
+        return int(lambd.astype(np.float16).view(np.uint16))
+
+
+def _half_bits_below(lambd: np.float32) -> int:
+    """The largest float16 that is at most λ (λ ≥ 0, not NaN)."""
+    bits = _half_bits(lambd)
+    while bits and np.uint16(bits).view(np.float16).astype(np.float32) > lambd:
+        bits -= 1
+    return bits
+
+
+def dead_limit(dtype: DataType, lambd: np.float32, *, op: str = "hardshrink_grad") -> int | None:
+    """Highest magnitude pattern that gets zero, or None when nothing does.
+
+    Backward ("hardshrink_grad"): float32 and bfloat16 compare in float32,
+    float16 compares with λ rounded to float16. A negative λ counts as 0.
+    Forward ("hardshrink"): every dtype compares in float32, and a negative λ
+    is not clamped by the kernel, so nothing is dead. λ = NaN: nothing is dead.
+    """
+    if np.isnan(lambd):
+        return None
+    if lambd < 0:
+        if op == "hardshrink":
+            return None
+        lambd = np.float32(0.0)
+    bits = float32_bits(lambd) & 0x7FFFFFFF
+    if dtype is FLOAT:
+        return bits
+    if dtype is BF16:
+        return bits >> 16
+    magnitude = np.uint32(bits).view(np.float32)
+    return _half_bits_below(magnitude) if op == "hardshrink" else _half_bits(magnitude)
+
+
+def lambd_as_compared(dtype: Any, lambd: Any, *, op: str = "hardshrink_grad") -> float:
+    """The number that |x| is really compared with, for showing beside λ.
+
+    >>> lambd_as_compared("float16", 0.3)
+    0.300048828125
+    """
+    value = as_scalar(lambd).to_float()
+    clamped = np.float32(0.0) if value < 0 and op == "hardshrink_grad" else value
+    if data_type(dtype) is FLOAT16 and op == "hardshrink_grad" and not np.isnan(clamped):
+        with np.errstate(over="ignore"):
+            return float(clamped.astype(np.float16))
+    return float(clamped)
+
+
+def hardshrink_grad(
+    grad: npt.ArrayLike,
+    self: npt.ArrayLike,
+    lambd: Any,
+    *,
+    variant: str = "arch35",
+    out: Array | None = None,
+) -> Array:
+    """The HardShrinkGrad kernel: grad where |self| > λ, else +0.
+
+    `grad` and `self` have one shape and one dtype (float32, float16 or
+    bfloat16); any strides. λ is a number or a `Scalar` and becomes float32
+    once. NaN in `self` passes the gradient; a gradient in the dead zone is
+    replaced, never multiplied, so NaN and ∞ become +0 there. `out` may be
+    `grad` or `self` itself. Returns `out` or a new array.
+
+    Raises `LabValueError` for other dtypes, unequal shapes or dtypes, an
+    unknown variant.
+    """
+    if variant != "arch35":
+        raise LabValueError(f"unknown variant {variant!r}; known: 'arch35'")
+    gradient, x = np.asarray(grad), np.asarray(self)
+    return _run(gradient, x, lambd, out, "hardshrink_grad")
+
+
+def hardshrink(self: npt.ArrayLike, lambd: Any, *, out: Array | None = None) -> Array:
+    """The HardShrink kernel (forward): self where |self| > λ, else +0.
+
+    Compares in float32 for every dtype. The kernel does not clamp a negative
+    λ (the host does before it); then everything passes, −0 included.
+    Arguments, result and errors as `hardshrink_grad`.
+    """
+    x = np.asarray(self)
+    return _run(x, x, lambd, out, "hardshrink")
+
+
+def _run(values: Array, x: Array, lambd: Any, out: Array | None, op: str) -> Array:
+    try:
+        dtype = data_type(x.dtype)
+    except LabValueError:
+        dtype = None  # type: ignore[assignment]
+    if dtype not in (FLOAT, FLOAT16, BF16):
+        raise LabValueError(f"the kernel takes float32, float16 and bfloat16, not {x.dtype}")
+    if values.dtype != x.dtype or values.shape != x.shape:
+        raise LabValueError(
+            "the kernel takes inputs of one dtype and shape, not "
+            f"{values.dtype}{list(values.shape)} and {x.dtype}{list(x.shape)}; "
+            "casting and broadcasting are the work of other l0 operators"
+        )
+    if out is None:
+        out = np.empty(x.shape, x.dtype)
+    elif out.dtype != x.dtype or out.shape != x.shape:
+        raise LabValueError(f"out must be {x.dtype}{list(x.shape)}")
+    limit = dead_limit(dtype, as_scalar(lambd).to_float(), op=op)
+    _select(values, x, limit, out)
+    return out
+
+
+def _select(values: Array, x: Array, limit: int | None, out: Array) -> None:
+    """Write `values` where x's magnitude pattern is above `limit`, else zero bits."""
+    if limit is None:
+        if out is not values:
+            out[...] = values
+        return
+    if not (values.flags.c_contiguous and x.flags.c_contiguous and out.flags.c_contiguous):
+        dense = np.empty(x.shape, x.dtype)
+        _select(np.ascontiguousarray(values), np.ascontiguousarray(x), limit, dense)
+        out[...] = dense
+        return
+    bits = np.dtype(f"u{x.dtype.itemsize}")
+    flat_values, flat_x, flat_out = (a.reshape(-1).view(bits) for a in (values, x, out))
+    magnitude = int(np.iinfo(bits).max) >> 1
+    fast = _fast_kernel()
+    workers = _workers() if x.size > _SERIAL else 1
+    kernel: Callable[..., None] = _tiles if fast is None else fast
+    mask, top = bits.type(magnitude), bits.type(limit)
+    if workers == 1:
+        kernel(flat_values, flat_x, mask, top, flat_out)
+        return
+    share = -(-x.size // workers)
+    share += -share % _TILE if share > _TILE else 0
+    cuts = [(a, min(a + share, x.size)) for a in range(0, x.size, share)]
+    list(
+        _pool().map(
+            lambda cut: kernel(
+                flat_values[cut[0] : cut[1]],
+                flat_x[cut[0] : cut[1]],
+                mask,
+                top,
+                flat_out[cut[0] : cut[1]],
+            ),
+            cuts,
+        )
+    )
+
+
+def _tiles(values: Array, x: Array, mask: Any, limit: Any, out: Array) -> None:
+    """The NumPy road: three passes over one tile at a time, temporaries no larger than it."""
+    size = min(_TILE, x.size)
+    magnitude = np.empty(size, x.dtype)
+    alive = np.empty(size, np.bool_)
+    for start in range(0, x.size, _TILE):
+        stop = min(start + _TILE, x.size)
+        part = magnitude[: stop - start]
+        np.bitwise_and(x[start:stop], mask, out=part)
+        live = np.greater(part, limit, out=alive[: stop - start])
+        np.multiply(values[start:stop], live, out=out[start:stop])
+
+
+@lru_cache(maxsize=None)
+def _fast_kernel() -> Callable[..., None] | None:
+    """One fused loop compiled by numba, when it is installed (`pip install .[fast]`)."""
+    if os.environ.get("LABKIT_FAST", "1") == "0":
+        return None
+    try:
+        from labkit.op.fused import select
+    except ImportError:
+        return None
+    return select
+
+
+def _workers() -> int:
+    try:
+        return max(1, len(os.sched_getaffinity(0)))
+    except AttributeError:  # not on every system
+        return max(1, os.cpu_count() or 1)
+
+
+@lru_cache(maxsize=None)
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(_workers(), thread_name_prefix="labkit-core")
