@@ -93,7 +93,7 @@ def check_out_pointers(workspace_size_null: bool, executor_null: bool) -> Fault 
     return Fault(
         "CheckCommInput",
         ACLNN_ERR_PARAM_NULLPTR,
-        (_message(f"{missing} is a null pointer"),),
+        (_message(f"{missing} is a null pointer", "workspaceSize", "executor"),),
         "phase 1 needs the addresses of workspaceSize and of executor",
     )
 

@@ -1,0 +1,12 @@
+"""The software NPU: CANN's C interface answered in Python, behaving as the real code does.
+
+heap (device memory) · streams, runtime, memory (the runtime half) · tensors,
+executors, kernels, messages (the aclnn half) · faults (what a test can break)
+· npu (all of it as a library).
+"""
+
+from __future__ import annotations
+
+from labkit.sim.npu import SoftwareNpu
+
+__all__ = ["SoftwareNpu"]

@@ -1,0 +1,221 @@
+"""The software NPU as a library: Python functions behind the prototypes of cann.h.
+
+`SoftwareNpu` is what `dlopen` of the real libraries is: it answers with a C
+function pointer for a name. One object is one machine with its own devices,
+memory and init count.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from labkit.cann.interface import MissingSymbol, Prototype, ffi, prototypes
+from labkit.errors import DeviceMemoryError, LabError, LifetimeError
+from labkit.op.tables import Soc, find_soc
+from labkit.sim.executors import OPERATORS, Executors, LaunchRecord
+from labkit.sim.faults import Faults
+from labkit.sim.heap import Heap, HeapFault
+from labkit.sim.kernels import Task
+from labkit.sim.memory import Memory
+from labkit.sim.messages import MessageStore
+from labkit.sim.runtime import Runtime
+from labkit.sim.tensors import Tensors
+
+__all__ = ["SoftwareNpu"]
+
+_HANDLE_BASE = 0x7AB0_0000_0000
+_DEFAULT_MEMORY = 32 * 1024**3
+
+
+class SoftwareNpu:
+    """An Ascend NPU in software, behind CANN's C interface.
+
+    `soc` is a chip of the table; `devices` how many of it there are.
+    `strict` raises `LifetimeError`, `DeviceMemoryError` or `OverlapError`
+    where the real library does something undefined; without it the codes that
+    were observed come back. `kernel_workspaces` as in
+    `labkit.op.plan_hardshrink_backward`. `faults` injects faults, `log` keeps
+    the launches that phase 2 made, `executed` the tasks that have run (both
+    the last ten thousand), `notes` what lenient mode let pass.
+    """
+
+    def __init__(
+        self,
+        soc: str | Soc | None = None,
+        *,
+        devices: int = 1,
+        strict: bool = True,
+        kernel_workspaces: str | Mapping[str, int] = "auto",
+    ) -> None:
+        self.soc = soc if isinstance(soc, Soc) else find_soc(soc)
+        self.devices = devices
+        self.strict = strict
+        self.kernel_workspaces = kernel_workspaces
+        self.ffi = ffi()
+        self.null = self.ffi.NULL
+        self.soc_name = self.ffi.new("char[]", self.soc.name.encode())
+        self.faults = Faults()
+        self.messages = MessageStore()
+        self.heap = Heap(
+            capacity=self.soc.memory_bytes or _DEFAULT_MEMORY,
+            padding=self.soc.malloc_padding,
+            strict=strict,
+        )
+        self.log: deque[LaunchRecord] = deque(maxlen=10_000)
+        self.executed: deque[Task] = deque(maxlen=10_000)
+        self.notes: deque[str] = deque(maxlen=1000)
+        self.runtime = Runtime(self)
+        self.memory = Memory(self)
+        self.tensors = Tensors(self)
+        self.executors = Executors(self)
+        self._handles: dict[int, str] = {}
+        self._next_handle = _HANDLE_BASE
+        self._lock = threading.RLock()
+        self._errors = threading.local()
+        self._symbols: dict[str, Any] = {}
+        self._uintptr = self.ffi.typeof("uintptr_t")
+        self._types: dict[str, Any] = {}
+
+    # -- the C interface -------------------------------------------------------
+
+    @property
+    def source(self) -> str:
+        """One line saying what this is."""
+        return f"software NPU as {self.soc.name}"
+
+    def has(self, name: str) -> bool:
+        """Whether the software NPU answers for a C function."""
+        return name in prototypes() and self._function(name) is not None
+
+    def symbol(self, name: str) -> Any:
+        """The C function of that name; raises `MissingSymbol`."""
+        found = self._symbols.get(name)
+        if found is None:
+            prototype = prototypes().get(name)
+            function = self._function(name) if prototype is not None else None
+            if prototype is None or function is None:
+                raise MissingSymbol(
+                    name, [self.source], detail=f"It knows the operators {', '.join(OPERATORS)}."
+                )
+            found = self._symbols[name] = self._callback(prototype, function)
+        return found
+
+    def take_error(self) -> LabError | None:
+        """The error that the last C call of this thread wants raised, once."""
+        error: LabError | None = getattr(self._errors, "error", None)
+        if error is not None:
+            self._errors.error = None
+        return error
+
+    def _function(self, name: str) -> Callable[..., Any] | None:
+        for part in (self.runtime, self.memory, self.tensors, self.executors):
+            found: Callable[..., Any] | None = getattr(part, name, None)
+            if found is not None:
+                return found
+        model = OPERATORS.get(name.removesuffix("GetWorkspaceSize"))
+        if model is None:
+            return None
+        phase1 = name.endswith("GetWorkspaceSize")
+        return partial(self.executors.phase1 if phase1 else self.executors.phase2, model)
+
+    def _callback(self, prototype: Prototype, function: Callable[..., Any]) -> Any:
+        """A C function pointer; an exception becomes a code and waits in `take_error`."""
+        status = prototype.returns in ("aclError", "aclnnStatus")
+        failed: Any = 0
+        if status:
+            failed = 561000 if prototype.returns == "aclnnStatus" else 500000
+        elif "*" in prototype.returns:
+            failed = self.null
+        name = prototype.name
+
+        def entry(*args: Any) -> Any:
+            with self._lock:
+                if status and self.faults.armed_calls:
+                    code = self.faults.call_code(name)
+                    if code:
+                        return code
+                try:
+                    return function(*args)
+                except LabError as error:
+                    self._errors.error = error
+                except Exception as error:
+                    lost = LabError(f"the software NPU failed inside {name}: {error!r}")
+                    lost.__cause__ = error
+                    self._errors.error = lost
+                return failed
+
+        return self.ffi.callback(prototype.signature, entry, error=failed)
+
+    # -- what the parts share --------------------------------------------------
+
+    def address(self, pointer: Any) -> int:
+        """A C pointer as a number."""
+        return int(self.ffi.cast(self._uintptr, pointer))
+
+    def pointer(self, ctype: str, address: int) -> Any:
+        """A number as a C pointer."""
+        kind = self._types.get(ctype)
+        if kind is None:
+            kind = self._types[ctype] = self.ffi.typeof(ctype)
+        return self.ffi.cast(kind, address)
+
+    def new_handle(self, kind: str, *, owned: bool = True) -> int:
+        """A number that was never used before; `owned` ones count as leaks until dropped."""
+        self._next_handle += 64
+        if owned:
+            self._handles[self._next_handle] = kind
+        return self._next_handle
+
+    def adopt_handle(self, handle: int, kind: str) -> None:
+        """Count something that has an address of its own."""
+        self._handles[handle] = kind
+
+    def drop_handle(self, handle: int) -> None:
+        """A handle's object is gone."""
+        self._handles.pop(handle, None)
+
+    def stale(self, kind: str, handle: int, code: int) -> int:
+        """A handle that means nothing (any more): raises in strict mode, else the code."""
+        if self.strict:
+            raise LifetimeError(
+                f"{handle:#x} is no live {kind}: it was destroyed, or was never created here",
+                seen=code,
+            )
+        return code
+
+    def device_fault(self, fault: HeapFault, code: int, what: str = "") -> int:
+        """Device memory that is not there: raises in strict mode, else the code."""
+        text = f"{what}{fault}"
+        if self.strict:
+            raise (LifetimeError if fault.freed else DeviceMemoryError)(text)
+        self.notes.append(text)
+        return code
+
+    def after_synchronise(self) -> None:
+        """Nothing queued refers to freed blocks any more, once all queues are empty."""
+        if not any(stream.queue for stream in self.runtime.all_streams()):
+            self.heap.drop_ghosts()
+
+    # -- accounts --------------------------------------------------------------
+
+    def leaks(self) -> list[str]:
+        """Everything that was created or allocated and is not destroyed or freed, a line each."""
+        lines = [
+            f"{kind} {handle:#x} was not destroyed"
+            for handle, kind in self._handles.items()
+            if not (kind == "aclrtContext" and self.runtime.contexts[handle].primary)
+        ]
+        lines += [
+            f"{block.size} bytes at {block.address:#x} were not freed"
+            for block in self.heap.blocks
+        ]
+        return lines
+
+    @property
+    def live_handles(self) -> int:
+        """How many handles are alive, contexts included."""
+        return len(self._handles)

@@ -1,0 +1,497 @@
+"""The runtime half of the software NPU: aclInit, devices, contexts, streams, events.
+
+Every method is one C function of `cann.h` and has its name; return codes follow
+cann/runtime 681ef761 as far as its sources show them. Memory is in memory.py,
+the aclnn half in tensors.py and executors.py.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from labkit.errors import LifetimeError
+from labkit.sim.streams import Event, Stream, Work, record
+
+if TYPE_CHECKING:
+    from labkit.sim.npu import SoftwareNpu
+
+__all__ = ["Context", "Runtime"]
+
+SUCCESS = 0
+INVALID_PARAM = 100000
+REPEAT_INITIALIZE = 100002
+REPEAT_FINALIZE = 100037
+RT_PARAM_INVALID = 107000
+RT_INVALID_DEVICE = 107001
+RT_CONTEXT_NULL = 107002
+RT_STREAM_CONTEXT = 107003
+RT_EVENT_TIMESTAMP_INVALID = 107006
+RT_INVALID_HANDLE = 107017
+STREAM_SYNC_TIMEOUT = 507046
+
+_ATTRIBUTES = {
+    101: "ai_cores",
+    201: "vector_cores",
+    204: "ub_bytes",
+    301: "memory_bytes",
+    302: "l2_bytes",
+    601: "npu_arch",
+}
+
+
+@dataclass(eq=False)
+class Context:
+    """An aclrtContext of a device; the primary one is shared by all threads that set the device."""
+
+    handle: int
+    device: int
+    default_stream: Stream
+    primary: bool = False
+    references: int = 0
+
+
+class _Current(threading.local):
+    context: Context | None = None
+    last_error: int = 0
+
+
+class Runtime:
+    """Devices, contexts, streams and events of one software NPU."""
+
+    def __init__(self, npu: SoftwareNpu) -> None:
+        self.npu = npu
+        self.inits = 0
+        self.ever_initialised = False
+        self.contexts: dict[int, Context] = {}
+        self.primary: dict[int, Context] = {}
+        self.streams: dict[int, Stream] = {}
+        self.events: dict[int, Event] = {}
+        self.current = _Current()
+
+    # -- helpers ---------------------------------------------------------------
+
+    def stream_of(self, pointer: Any) -> Stream | int:
+        """The stream that a handle means (null: the default one), or a code."""
+        context = self.current.context
+        if context is None:
+            return RT_CONTEXT_NULL
+        handle = self.npu.address(pointer)
+        if handle == 0:
+            return context.default_stream
+        stream = self.streams.get(handle)
+        if stream is None:
+            return self.npu.stale("aclrtStream", handle, RT_INVALID_HANDLE)
+        return stream if stream.context == context.handle else RT_STREAM_CONTEXT
+
+    def all_streams(self) -> list[Stream]:
+        """Every live stream, the default ones included."""
+        return [*self.streams.values(), *(c.default_stream for c in self.contexts.values())]
+
+    def _new_context(self, device: int, primary: bool) -> Context:
+        handle = self.npu.new_handle("aclrtContext")
+        stream = Stream(self.npu.new_handle("default stream", owned=False), handle)
+        context = Context(handle, device, stream, primary)
+        self.contexts[handle] = context
+        return context
+
+    def _drop_context(self, context: Context) -> None:
+        context.default_stream.drain()
+        for stream in [s for s in self.streams.values() if s.context == context.handle]:
+            stream.drain()
+        self.contexts.pop(context.handle, None)
+        self.npu.drop_handle(context.handle)
+        if self.primary.get(context.device) is context:
+            del self.primary[context.device]
+        if self.current.context is context:
+            self.current.context = None
+
+    # -- init and versions -----------------------------------------------------
+
+    def aclInit(self, config: Any) -> int:  # noqa: N802, D102
+        self.inits += 1
+        self.ever_initialised = True
+        return SUCCESS if self.inits == 1 else REPEAT_INITIALIZE
+
+    def aclFinalize(self) -> int:  # noqa: N802, D102
+        if self.inits == 0 and self.ever_initialised:
+            return REPEAT_FINALIZE
+        self.inits = 0
+        return SUCCESS
+
+    def aclFinalizeReference(self, count: Any) -> int:  # noqa: N802, D102
+        if self.inits == 0:
+            return REPEAT_FINALIZE
+        self.inits -= 1
+        if count != self.npu.null:
+            count[0] = self.inits
+        return SUCCESS
+
+    def aclnnInit(self, config: Any) -> int:  # noqa: N802, D102
+        return SUCCESS
+
+    def aclnnFinalize(self) -> int:  # noqa: N802, D102
+        return SUCCESS
+
+    def aclGetRecentErrMsg(self) -> Any:  # noqa: N802, D102
+        text = self.npu.messages.take_text()
+        if text is None:
+            return self.npu.null
+        # Valid until this thread's next call, as the real one says of its pointer.
+        kept = self.npu.ffi.new("char[]", text.encode())
+        self.npu.messages.last = kept
+        return kept
+
+    def aclrtGetVersion(self, major: Any, minor: Any, patch: Any) -> int:  # noqa: N802, D102
+        if self.npu.null in (major, minor, patch):
+            return INVALID_PARAM
+        major[0], minor[0], patch[0] = 1, 17, 0
+        return SUCCESS
+
+    def aclsysGetVersionStr(self, package: Any, version: Any) -> int:  # noqa: N802, D102
+        if self.npu.null in (package, version):
+            return INVALID_PARAM
+        text = b"software NPU"
+        self.npu.ffi.memmove(version, text + b"\0", len(text) + 1)
+        return SUCCESS
+
+    def aclsysGetVersionNum(self, package: Any, version: Any) -> int:  # noqa: N802, D102
+        if self.npu.null in (package, version):
+            return INVALID_PARAM
+        version[0] = 0
+        return SUCCESS
+
+    def aclrtPeekAtLastError(self, level: int) -> int:  # noqa: N802, D102
+        return self.current.last_error
+
+    def aclrtGetLastError(self, level: int) -> int:  # noqa: N802, D102
+        code, self.current.last_error = self.current.last_error, SUCCESS
+        return code
+
+    # -- devices ---------------------------------------------------------------
+
+    def aclrtSetDevice(self, device: int) -> int:  # noqa: N802, D102
+        if not 0 <= device < self.npu.devices:
+            return RT_INVALID_DEVICE
+        context = self.primary.get(device)
+        if context is None:
+            context = self.primary[device] = self._new_context(device, True)
+        context.references += 1
+        self.current.context = context
+        return SUCCESS
+
+    def aclrtResetDevice(self, device: int) -> int:  # noqa: N802, D102
+        return self._reset(device, force=False)
+
+    def aclrtResetDeviceForce(self, device: int) -> int:  # noqa: N802, D102
+        return self._reset(device, force=True)
+
+    def _reset(self, device: int, *, force: bool) -> int:
+        if not 0 <= device < self.npu.devices:
+            return RT_INVALID_DEVICE
+        context = self.primary.get(device)
+        if context is None:
+            return RT_CONTEXT_NULL
+        context.references = 0 if force else context.references - 1
+        if context.references <= 0:
+            self._drop_context(context)
+        return SUCCESS
+
+    def aclrtGetDevice(self, device: Any) -> int:  # noqa: N802, D102
+        if device == self.npu.null:
+            return INVALID_PARAM
+        if self.current.context is None:
+            return RT_CONTEXT_NULL
+        device[0] = self.current.context.device
+        return SUCCESS
+
+    def aclrtGetDeviceCount(self, count: Any) -> int:  # noqa: N802, D102
+        if count == self.npu.null:
+            return INVALID_PARAM
+        count[0] = self.npu.devices
+        return SUCCESS
+
+    def aclrtGetSocName(self) -> Any:  # noqa: N802, D102
+        return self.npu.soc_name
+
+    def aclrtGetRunMode(self, mode: Any) -> int:  # noqa: N802, D102
+        if mode == self.npu.null:
+            return INVALID_PARAM
+        mode[0] = 1  # ACL_HOST: the program runs beside the device, not on it
+        return SUCCESS
+
+    def aclrtGetDeviceInfo(self, device: int, attribute: int, value: Any) -> int:  # noqa: N802, D102
+        if value == self.npu.null:
+            return INVALID_PARAM
+        if not 0 <= device < self.npu.devices:
+            return RT_INVALID_DEVICE
+        if attribute == 102:
+            value[0] = self.npu.soc.ai_cores if self.npu.soc.split else 0
+            return SUCCESS
+        field = _ATTRIBUTES.get(attribute)
+        if field is None:
+            return RT_PARAM_INVALID
+        regbase_only = attribute == 204 and not self.npu.soc.is_regbase
+        value[0] = 0 if regbase_only else getattr(self.npu.soc, field) or 0
+        return SUCCESS
+
+    def aclGetDeviceCapability(self, device: int, info: int, value: Any) -> int:  # noqa: N802, D102
+        attribute = {0: 101, 1: 201, 2: 302}.get(info)
+        if attribute is None:
+            return INVALID_PARAM
+        return self.aclrtGetDeviceInfo(device, attribute, value)
+
+    def aclrtSynchronizeDevice(self) -> int:  # noqa: N802, D102
+        return self.aclrtSynchronizeDeviceWithTimeout(-1)
+
+    def aclrtSynchronizeDeviceWithTimeout(self, timeout: int) -> int:  # noqa: N802, D102
+        if timeout < -1 or timeout == 0:
+            return RT_PARAM_INVALID
+        context = self.current.context
+        if context is None:
+            return RT_CONTEXT_NULL
+        codes = [
+            stream.drain()
+            for stream in self.all_streams()
+            if self.contexts[stream.context].device == context.device
+        ]
+        self.npu.after_synchronise()
+        return next((code for code in codes if code), SUCCESS)
+
+    # -- contexts --------------------------------------------------------------
+
+    def aclrtCreateContext(self, context: Any, device: int) -> int:  # noqa: N802, D102
+        if context == self.npu.null:
+            return INVALID_PARAM
+        if not 0 <= device < self.npu.devices:
+            return RT_INVALID_DEVICE
+        made = self._new_context(device, False)
+        self.current.context = made
+        context[0] = self.npu.pointer("void *", made.handle)
+        return SUCCESS
+
+    def aclrtDestroyContext(self, context: Any) -> int:  # noqa: N802, D102
+        handle = self.npu.address(context)
+        found = self.contexts.get(handle)
+        if handle == 0:
+            return INVALID_PARAM
+        if found is None:
+            return self.npu.stale("aclrtContext", handle, RT_INVALID_HANDLE)
+        if found.primary:
+            return RT_PARAM_INVALID
+        self._drop_context(found)
+        return SUCCESS
+
+    def aclrtSetCurrentContext(self, context: Any) -> int:  # noqa: N802, D102
+        handle = self.npu.address(context)
+        if handle == 0:
+            return INVALID_PARAM
+        found = self.contexts.get(handle)
+        if found is None:
+            return self.npu.stale("aclrtContext", handle, RT_INVALID_HANDLE)
+        self.current.context = found
+        return SUCCESS
+
+    def aclrtGetCurrentContext(self, context: Any) -> int:  # noqa: N802, D102
+        if context == self.npu.null:
+            return INVALID_PARAM
+        if self.current.context is None:
+            return RT_CONTEXT_NULL
+        context[0] = self.npu.pointer("void *", self.current.context.handle)
+        return SUCCESS
+
+    # -- streams ---------------------------------------------------------------
+
+    def aclrtCreateStream(self, stream: Any) -> int:  # noqa: N802, D102
+        if stream == self.npu.null:
+            return INVALID_PARAM
+        if self.current.context is None:
+            return RT_CONTEXT_NULL
+        made = Stream(self.npu.new_handle("aclrtStream"), self.current.context.handle)
+        self.streams[made.handle] = made
+        stream[0] = self.npu.pointer("void *", made.handle)
+        return SUCCESS
+
+    def aclrtCreateStreamWithConfig(self, stream: Any, priority: int, flag: int) -> int:  # noqa: N802, D102
+        return self.aclrtCreateStream(stream)
+
+    def aclrtDestroyStream(self, stream: Any) -> int:  # noqa: N802, D102
+        handle = self.npu.address(stream)
+        if handle == 0:
+            return INVALID_PARAM
+        found = self.streams.get(handle)
+        if found is None:
+            return self.npu.stale("aclrtStream", handle, RT_INVALID_HANDLE)
+        found.drain()  # destroying waits for the stream's work
+        del self.streams[handle]
+        self.npu.drop_handle(handle)
+        self.npu.after_synchronise()
+        return SUCCESS
+
+    def aclrtDestroyStreamForce(self, stream: Any) -> int:  # noqa: N802, D102
+        found = self.streams.get(self.npu.address(stream))
+        if found is not None:
+            found.queue.clear()
+        return self.aclrtDestroyStream(stream)
+
+    def aclrtSynchronizeStream(self, stream: Any) -> int:  # noqa: N802, D102
+        return self.aclrtSynchronizeStreamWithTimeout(stream, -1)
+
+    def aclrtSynchronizeStreamWithTimeout(self, stream: Any, timeout: int) -> int:  # noqa: N802, D102
+        if timeout < -1 or timeout == 0:
+            return RT_PARAM_INVALID
+        found = self.stream_of(stream)
+        if isinstance(found, int):
+            return found
+        code = found.drain()
+        if code:
+            self.current.last_error = code
+            self.npu.messages.report(
+                "EZ9903", f"{found.failed_work} failed on the device with {code}", str(code)
+            )
+        self.npu.after_synchronise()
+        return code
+
+    def aclrtStreamQuery(self, stream: Any, status: Any) -> int:  # noqa: N802, D102
+        if status == self.npu.null:
+            return INVALID_PARAM
+        found = self.stream_of(stream)
+        if isinstance(found, int):
+            return found
+        status[0] = 1 if found.queue else 0
+        found.step()
+        return SUCCESS
+
+    def aclrtCtxGetCurrentDefaultStream(self, stream: Any) -> int:  # noqa: N802, D102
+        if stream == self.npu.null:
+            return INVALID_PARAM
+        if self.current.context is None:
+            return RT_CONTEXT_NULL
+        default = self.current.context.default_stream
+        self.streams.setdefault(default.handle, default)
+        stream[0] = self.npu.pointer("void *", default.handle)
+        return SUCCESS
+
+    # -- events ----------------------------------------------------------------
+
+    def aclrtCreateEvent(self, event: Any) -> int:  # noqa: N802, D102
+        if event == self.npu.null:
+            return INVALID_PARAM
+        if self.current.context is None:
+            return RT_CONTEXT_NULL
+        made = Event(self.npu.new_handle("aclrtEvent"))
+        self.events[made.handle] = made
+        event[0] = self.npu.pointer("void *", made.handle)
+        return SUCCESS
+
+    def aclrtCreateEventWithFlag(self, event: Any, flag: int) -> int:  # noqa: N802, D102
+        return self.aclrtCreateEvent(event)
+
+    def aclrtCreateEventExWithFlag(self, event: Any, flag: int) -> int:  # noqa: N802, D102
+        return self.aclrtCreateEvent(event)
+
+    def _event(self, pointer: Any) -> Event | int:
+        handle = self.npu.address(pointer)
+        if handle == 0:
+            return INVALID_PARAM
+        found = self.events.get(handle)
+        return self.npu.stale("aclrtEvent", handle, RT_INVALID_HANDLE) if found is None else found
+
+    def aclrtDestroyEvent(self, event: Any) -> int:  # noqa: N802, D102
+        found = self._event(event)
+        if isinstance(found, int):
+            return found
+        del self.events[found.handle]
+        self.npu.drop_handle(found.handle)
+        return SUCCESS
+
+    def aclrtRecordEvent(self, event: Any, stream: Any) -> int:  # noqa: N802, D102
+        found = self._event(event)
+        if isinstance(found, int):
+            return found
+        target = self.stream_of(stream)
+        if isinstance(target, int):
+            return target
+        found.done_ns, found.stream, found.recorded = None, target, True
+        target.push(Work("aclrtRecordEvent", lambda: record(found)))
+        return SUCCESS
+
+    def aclrtResetEvent(self, event: Any, stream: Any) -> int:  # noqa: N802, D102
+        found = self._event(event)
+        if isinstance(found, int):
+            return found
+        found.done_ns, found.recorded = None, False
+        return SUCCESS
+
+    def aclrtQueryEventStatus(self, event: Any, status: Any) -> int:  # noqa: N802, D102
+        if status == self.npu.null:
+            return INVALID_PARAM
+        found = self._event(event)
+        if isinstance(found, int):
+            return found
+        status[0] = 0 if found.recorded and found.done_ns is None else 1
+        if found.stream is not None:
+            found.stream.step()
+        return SUCCESS
+
+    def aclrtSynchronizeEvent(self, event: Any) -> int:  # noqa: N802, D102
+        found = self._event(event)
+        if isinstance(found, int):
+            return found
+        if found.stream is not None:
+            found.stream.run_until(found)
+            self.npu.after_synchronise()
+            if found.stream.failure:
+                return found.stream.drain()
+        return SUCCESS
+
+    def aclrtSynchronizeEventWithTimeout(self, event: Any, timeout: int) -> int:  # noqa: N802, D102
+        if timeout < -1 or timeout == 0:
+            return RT_PARAM_INVALID
+        return self.aclrtSynchronizeEvent(event)
+
+    def aclrtStreamWaitEvent(self, stream: Any, event: Any) -> int:  # noqa: N802, D102
+        found = self._event(event)
+        if isinstance(found, int):
+            return found
+        target = self.stream_of(stream)
+        if isinstance(target, int):
+            return target
+        source = found.stream
+
+        def wait() -> int:
+            if source is not None and source is not target:
+                source.run_until(found)
+            return SUCCESS
+
+        target.push(Work("aclrtStreamWaitEvent", wait))
+        return SUCCESS
+
+    def aclrtEventElapsedTime(self, milliseconds: Any, start: Any, end: Any) -> int:  # noqa: N802, D102
+        if self.npu.null in (milliseconds, start, end):
+            return INVALID_PARAM
+        first, second = self._event(start), self._event(end)
+        if isinstance(first, int) or isinstance(second, int):
+            return RT_INVALID_HANDLE
+        if first.done_ns is None or second.done_ns is None:
+            if self.npu.strict and (first.recorded or second.recorded):
+                raise LifetimeError(
+                    "aclrtEventElapsedTime before both events have run; synchronise the stream "
+                    "(or the events) first",
+                    seen=RT_EVENT_TIMESTAMP_INVALID,
+                )
+            return RT_EVENT_TIMESTAMP_INVALID
+        milliseconds[0] = (second.done_ns - first.done_ns) / 1e6
+        return SUCCESS
+
+    def aclrtEventGetTimestamp(self, event: Any, timestamp: Any) -> int:  # noqa: N802, D102
+        if timestamp == self.npu.null:
+            return INVALID_PARAM
+        found = self._event(event)
+        if isinstance(found, int):
+            return found
+        if found.done_ns is None:
+            return RT_EVENT_TIMESTAMP_INVALID
+        timestamp[0] = found.done_ns // 1000
+        return SUCCESS
