@@ -1,0 +1,223 @@
+"""A device: opened, used from any thread, closed once, in the right order.
+
+`open_device` decides what stands below the C interface (the NPU or the
+software NPU) and says why; everything above is the same program.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import weakref
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, TypeVar
+
+from labkit.cann.codes import explain
+from labkit.cann.interface import CInterface, ffi
+from labkit.errors import AclError, DeviceUseError, LabError
+from labkit.host.capi import CApi
+from labkit.host.record import HostCall
+from labkit.host.session import Session
+from labkit.host.worker import OwnerThread
+
+__all__ = ["Device"]
+
+T = TypeVar("T")
+
+_MALLOC_HUGE_FIRST = 0
+_OPEN: weakref.WeakSet[Device] = weakref.WeakSet()
+_FORKED = False
+
+
+class Device:
+    """One device with a stream, owned by one thread.
+
+    Made by `labkit.open_device`; a context manager. `kind` is "npu" or
+    "sim", `name` what it is ("software NPU as Ascend950PR_9599", or the chip),
+    `soc` the chip's name, `why` one line on how it was chosen, `record` every
+    C call made on it (the last ten thousand).
+
+    Every method may be called from any thread. In a forked child the device
+    cannot be used: start workers with `multiprocessing.get_context("spawn")`.
+    """
+
+    def __init__(self, interface: CInterface, *, kind: str, index: int, why: str) -> None:
+        self.kind, self.index, self.why = kind, index, why
+        self.interface = interface
+        self.api = CApi(interface)
+        self.stream: Any = None
+        self.soc = ""
+        self.name = interface.source
+        self._pid = os.getpid()
+        self._closed = False
+        self._set = False
+        self._session: Session | None = None
+        self._worker = OwnerThread(f"labkit-{kind}-{index}")
+        try:
+            self._worker.run(self._open)
+        except BaseException:
+            self._worker.run(self._give_back)
+            self._closed = True
+            self._worker.stop()
+            raise
+        _OPEN.add(self)
+
+    def _open(self) -> None:
+        self._session = Session.enter(self.api)
+        self.api.check("aclrtSetDevice", self.index)
+        self._set = True
+        stream = ffi().new("aclrtStream *")
+        self.api.check("aclrtCreateStream", stream)
+        self.stream = stream[0]
+        name = self.api.call("aclrtGetSocName")
+        self.soc = "" if name == ffi().NULL else ffi().string(name).decode()
+        if self.kind == "npu":
+            self.name = f"NPU {self.index}: {self.soc or 'chip not named'}"
+
+    # -- use -------------------------------------------------------------------
+
+    @property
+    def record(self) -> tuple[HostCall, ...]:
+        """The C calls made on this device, in order."""
+        return tuple(self.api.record)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the device was closed."""
+        return self._closed
+
+    def run(self, function: Callable[[], T]) -> T:
+        """Run a function on the thread that owns the device, and return its result."""
+        if os.getpid() != self._pid:
+            raise DeviceUseError(_fork_text(self._pid))
+        if self._closed:
+            raise DeviceUseError(f"{self.name} is closed; open it again with labkit.open_device")
+        return self._worker.run(function)
+
+    def call(self, name: str, *args: Any) -> Any:
+        """Call any C function of `cann.h` on the owner thread; codes are returned, not raised.
+
+        >>> import labkit
+        >>> from labkit.cann.interface import ffi
+        >>> with labkit.open_device("sim") as dev:
+        ...     count = ffi().new("uint32_t *")
+        ...     dev.call("aclrtGetDeviceCount", count), count[0]
+        (0, 1)
+        """
+        return self.run(lambda: self.api.call(name, *args))
+
+    def synchronize(self) -> None:
+        """Wait for the stream; raises `AclError` when queued work failed."""
+        self.run(lambda: self.api.check("aclrtSynchronizeStream", self.stream))
+
+    # -- closing ---------------------------------------------------------------
+
+    def close(self) -> None:
+        """Give everything back: synchronise, stream, device, library. Twice is once.
+
+        All of it is tried whatever fails; then the first failure is raised.
+        """
+        if self._closed or os.getpid() != self._pid:
+            return
+        self._closed = True
+        _OPEN.discard(self)
+        try:
+            failures = self._worker.run(self._give_back)
+        finally:
+            self._worker.stop()
+        if failures:
+            first = failures[0]
+            also = "".join(f"\nalso: {text}" for text in failures[1:])
+            if isinstance(first, LabError):
+                raise first
+            raise AclError(f"closing {self.name}: {first}{also}", status=self._failed_status)
+
+    _failed_status = 0
+
+    def _give_back(self) -> list[str | LabError]:
+        """Undo `_open` in reverse; never raises, returns what failed."""
+        failures: list[str | LabError] = []
+
+        def attempt(name: str, *args: Any) -> None:
+            try:
+                status = self.api.call(name, *args)
+            except LabError as error:
+                failures.append(error)
+                return
+            self._note(failures, name, status)
+
+        if self.stream is not None:
+            attempt("aclrtSynchronizeStream", self.stream)
+            attempt("aclrtDestroyStream", self.stream)
+            self.stream = None
+        if self._set:
+            attempt("aclrtResetDevice", self.index)
+            self._set = False
+        if self._session is not None:
+            session, self._session = self._session, None
+            try:
+                self._note(failures, "aclFinalize", session.leave(self.api))
+            except LabError as error:
+                failures.append(error)
+        return failures
+
+    def _note(self, failures: list[str | LabError], name: str, status: int) -> None:
+        if status:
+            self._failed_status = self._failed_status or status
+            failures.append(f"{name} returned {explain(status)}")
+
+    def __enter__(self) -> Device:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            self.close()
+        except LabError:
+            if error is None:
+                raise  # an error of the body is not hidden behind one of the close
+
+    def __repr__(self) -> str:
+        state = " (closed)" if self._closed else ""
+        return f"<Device {self.name}{state}>"
+
+
+def _fork_text(pid: int) -> str:
+    return (
+        f"this device was opened by process {pid} and cannot be used in a forked child. Start "
+        'workers with multiprocessing.get_context("spawn") and open a device in each of them'
+    )
+
+
+def forked() -> bool:
+    """Whether this process was forked from one that had a device open."""
+    return _FORKED
+
+
+def fork_refusal() -> str:
+    """What to say to a forked child that wants a device."""
+    return _fork_text(os.getppid())
+
+
+def _after_fork() -> None:
+    global _FORKED
+    _FORKED = _FORKED or bool(len(_OPEN))
+    _OPEN.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+@atexit.register
+def _close_all() -> None:
+    for device in list(_OPEN):
+        try:
+            device.close()
+        except Exception as error:
+            print(f"labkit: closing {device.name} at exit: {error}")
