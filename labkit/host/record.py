@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from labkit.cann.codes import enum_name
+from labkit.cann.codes import enum_name, enums
 from labkit.cann.interface import ffi, prototypes
 
 __all__ = ["HostCall"]
@@ -75,8 +75,7 @@ def _pointer(value: Any) -> str:
 def _render(ctype: str, name: str, value: Any, counts: dict[str, Any]) -> str:
     types = ffi()
     if isinstance(value, int):
-        enum = enum_name(ctype, value) if ctype.startswith("acl") else ""
-        return enum or str(value)
+        return enum_name(ctype, value) if ctype in enums() else str(value)
     if not isinstance(value, types.CData):
         return str(value)
     if value == types.NULL:
