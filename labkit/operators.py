@@ -154,9 +154,7 @@ def _lambd(value: Any) -> RawScalar | None:
     return RawScalar(scalar.raw, scalar.dtype.acl_value)
 
 
-def _output(
-    out: npt.NDArray[Any] | None, out_dtype: Any, inputs: list[npt.NDArray[Any]]
-) -> Output:
+def _output(out: npt.NDArray[Any] | None, out_dtype: Any, inputs: list[npt.NDArray[Any]]) -> Output:
     if out is not None:
         if out_dtype is not None:
             raise LabValueError("give out or out_dtype, not both")

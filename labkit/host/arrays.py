@@ -8,8 +8,9 @@ the host share it on the device.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +19,19 @@ import numpy.typing as npt
 
 from labkit.errors import LabValueError
 
-__all__ = ["Storage", "TensorView", "acl_data_type", "describe", "storages"]
+__all__ = ["Storage", "TensorView", "acl_data_type", "describe_all"]
 
 Array = npt.NDArray[Any]
 
 
-@lru_cache(maxsize=None)
+@cache
 def _acl_types() -> dict[str, int]:
     path = Path(__file__).resolve().parent.parent / "data" / "dtypes.json"
     rows = json.loads(path.read_text(encoding="utf-8"))["dtypes"]
     return {row[3]: row[0] for row in rows if row[3] is not None and row[2] is not None}
 
 
+@cache
 def acl_data_type(dtype: np.dtype[Any]) -> int:
     """The aclDataType number of a NumPy dtype; LabValueError where there is none."""
     found = _acl_types().get(dtype.name)
@@ -62,64 +64,73 @@ class TensorView:
     storage_shape: tuple[int, ...]
 
 
-def _root(array: Array) -> Array:
-    while isinstance(array.base, np.ndarray):
-        array = array.base
-    return array
+class _Memory:
+    """Where an array's first element is, and the stretch of memory its base reaches."""
+
+    __slots__ = ("array", "first", "high", "low", "root")
+
+    def __init__(self, array: Array) -> None:
+        root = array
+        while isinstance(root.base, np.ndarray):
+            root = root.base
+        self.array, self.root = array, root
+        self.first = int(array.ctypes.data)
+        low = high = self.first if root is array else int(root.ctypes.data)
+        if root.flags.c_contiguous:
+            high += root.nbytes
+        elif root.size:
+            for size, stride in zip(root.shape, root.strides):
+                step = stride * (size - 1)
+                low, high = low + min(0, step), high + max(0, step)
+            high += root.itemsize
+        self.low, self.high = low, high
 
 
-def _span(array: Array) -> tuple[int, int]:
-    """First byte and end of the memory that an array reaches."""
-    low = high = int(array.__array_interface__["data"][0])
-    if array.size == 0:
-        return low, low
-    for size, stride in zip(array.shape, array.strides):
-        step = stride * (size - 1)
-        low, high = low + min(0, step), high + max(0, step)
-    return low, high + array.itemsize
+def describe_all(
+    arrays: Mapping[str, Array],
+) -> tuple[list[Storage], dict[str, tuple[TensorView, Storage | None]]]:
+    """Describe named arrays over the pieces of memory behind them.
 
-
-def storages(arrays: list[Array]) -> list[Storage]:
-    """The pieces of memory behind arrays; overlapping ones become one piece."""
-    spans = sorted(((*_span(_root(array)), _root(array)) for array in arrays), key=lambda s: s[:2])
+    Returns the pieces (overlapping ones become one) and, by name, the view
+    with its piece; an array without memory has none.
+    """
+    memories = {name: _Memory(array) for name, array in arrays.items()}
     merged: list[tuple[int, int, Array]] = []
-    for low, high, owner in spans:
+    for memory in sorted(memories.values(), key=lambda m: (m.low, m.high)):
+        low, high = memory.low, memory.high
         if merged and low < merged[-1][1]:
-            first, last, keeper = merged[-1]
-            merged[-1] = (first, max(last, high), keeper)
+            first, last, owner = merged[-1]
+            merged[-1] = (first, max(last, high), owner)
         elif high > low:
-            merged.append((low, high, owner))
-    return [Storage(low, high - low, owner) for low, high, owner in merged]
+            merged.append((low, high, memory.root))
+    pieces = [Storage(low, high - low, owner) for low, high, owner in merged]
+    views = {name: _describe(name, memory, pieces) for name, memory in memories.items()}
+    return pieces, views
 
 
-def describe(name: str, array: Array, pieces: list[Storage]) -> tuple[TensorView, Storage | None]:
-    """Describe an array over the piece that holds it (None for an array without memory)."""
-    start, _ = _span(array) if array.size else (int(array.__array_interface__["data"][0]), 0)
-    first = int(array.__array_interface__["data"][0])
-    item = array.itemsize
-    piece = next(
-        (p for p in pieces if p.address <= start and first <= p.address + p.nbytes), None
-    )
+def _describe(
+    name: str, memory: _Memory, pieces: list[Storage]
+) -> tuple[TensorView, Storage | None]:
+    array, root = memory.array, memory.root
+    item, shape = array.itemsize, array.shape
     number = acl_data_type(array.dtype)
-    if piece is None or (array.size == 0 and first == piece.address + piece.nbytes):
-        dense = np.empty(array.shape, array.dtype)
-        strides = tuple(stride // item for stride in dense.strides)
-        return TensorView(array.dtype.name, number, array.shape, strides, 0, array.shape), None
-    offset = first - piece.address
-    if offset % item or any(s % item for s, n in zip(array.strides, array.shape) if n > 1):
+    steps = array.strides
+    if memory.high == memory.low:
+        strides = tuple(step // item for step in steps)
+        return TensorView(array.dtype.name, number, shape, strides, 0, shape), None
+    piece = next(p for p in pieces if p.address <= memory.low < p.address + p.nbytes)
+    offset = memory.first - piece.address
+    if offset % item or any(step % item for step, size in zip(steps, shape) if size > 1):
         raise LabValueError(
-            f"{name}: strides {array.strides} or the offset of {offset} bytes are not whole "
+            f"{name}: strides {steps} or the offset of {offset} bytes are not whole "
             f"elements of {item} bytes, so no aclTensor can describe this view; copy it first"
         )
-    root = _root(array)
     whole = (
         root.flags.c_contiguous
-        and root.dtype.itemsize == item
-        and _span(root) == (piece.address, piece.address + piece.nbytes)
+        and root.itemsize == item
+        and (memory.low, memory.high - memory.low) == (piece.address, piece.nbytes)
     )
     storage_shape = root.shape if whole else (piece.nbytes // item,)
-    strides = tuple(stride // item for stride in array.strides)
-    return (
-        TensorView(array.dtype.name, number, array.shape, strides, offset // item, storage_shape),
-        piece,
-    )
+    strides = tuple(step // item for step in steps)
+    view = TensorView(array.dtype.name, number, shape, strides, offset // item, storage_shape)
+    return view, piece

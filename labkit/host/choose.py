@@ -44,8 +44,8 @@ def open_device_on(
     try:
         return _open_npu(index, soc, "an NPU answered")
     except LabError as error:
-        reason = str(error).splitlines()[0]
-    return Device(software(), kind="sim", index=index, why=f"no NPU: {reason}")
+        reason = str(error).splitlines()[0].split(". ")[0].rstrip(".")
+    return Device(software(), kind="sim", index=index, why=reason[:1].lower() + reason[1:])
 
 
 def _open_npu(index: int, soc: str | None, why: str) -> Device:

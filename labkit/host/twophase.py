@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ import numpy.typing as npt
 from labkit.cann.codes import name_of
 from labkit.cann.interface import ffi, phases, prototypes
 from labkit.errors import AclnnError, LabError, LabValueError
-from labkit.host.arrays import Storage, TensorView, describe, storages
+from labkit.host.arrays import Storage, TensorView, describe_all
 from labkit.host.capi import CApi
 from labkit.host.device import Device
 from labkit.host.record import HostCall
@@ -70,8 +70,9 @@ class Call:
     `workspace_size` the bytes phase 1 asked for, `record` every C call in
     order, `device` what it ran on, `outputs` the result arrays by argument
     name, `arguments` what each tensor was described as, `message` the
-    library's words on a failure, `launches` the kernels that were launched
-    where the device tells (the software NPU does), else None.
+    library's words on a failure and `error` the exception for it, `launches`
+    the kernels that were launched where the device tells (the software NPU
+    does), else None.
     """
 
     operator: str
@@ -82,7 +83,7 @@ class Call:
     status: int = 0
     workspace_size: int = 0
     message: str = ""
-    failed_phase: str = ""
+    error: AclnnError | None = None
     record: list[HostCall] = field(default_factory=list)
     launches: tuple[str, ...] | None = None
 
@@ -113,7 +114,7 @@ class Call:
         )
 
 
-@lru_cache(maxsize=None)
+@cache
 def operator_parameters(name: str) -> tuple[Parameter, ...]:
     """The arguments of an operator's phase 1, from its prototype, without the two out pointers."""
     declared = prototypes().get(phases(name)[0])
@@ -188,10 +189,7 @@ class _Program:
             elif isinstance(value, np.ndarray):
                 self.arrays[parameter.name] = value
                 self.keep.add(parameter.name)
-        self.pieces = storages(list(self.arrays.values()))
-        self.views = {
-            key: describe(key, array, self.pieces) for key, array in self.arrays.items()
-        }
+        self.pieces, self.views = describe_all(self.arrays)
         self.memory: dict[int, Any] = {}
         self.handles: list[tuple[str, Any]] = []
         self.workspace: Any = self.ffi.NULL
@@ -230,9 +228,7 @@ class _Program:
             pointer = self.memory[piece.address] = self._malloc(piece.nbytes)
             if any(self.views[key][1] is piece for key in self.keep):
                 source = self.ffi.cast("void *", piece.address)
-                self.api.check(
-                    "aclrtMemcpy", pointer, piece.nbytes, source, piece.nbytes, _H2D
-                )
+                self.api.check("aclrtMemcpy", pointer, piece.nbytes, source, piece.nbytes, _H2D)
 
     def _argument(self, parameter: Parameter) -> Any:
         value = self.arguments[parameter.name]
@@ -271,9 +267,7 @@ class _Program:
 
     def _scalar(self, name: str, value: RawScalar) -> Any:
         raw = self.ffi.new("char[]", value.raw)
-        handle = self.api.call(
-            "aclCreateScalar", self.ffi.cast("void *", raw), value.data_type
-        )
+        handle = self.api.call("aclCreateScalar", self.ffi.cast("void *", raw), value.data_type)
         self.call.arguments[name] = value
         self._created("aclCreateScalar", "aclDestroyScalar", handle)
         return handle
@@ -307,7 +301,7 @@ class _Program:
     def _failed(self, name: str, status: int, check: bool) -> bool:
         error = self.api.error(name, status)
         self.call.status, self.call.message = status, error.message
-        self.call.failed_phase = name
+        self.call.error = error if isinstance(error, AclnnError) else None
         if check:
             raise error
         return False
@@ -332,7 +326,7 @@ class _Program:
         target = array if dense else np.empty(count, array.dtype)
         self.api.check(
             "aclrtMemcpy",
-            self.ffi.cast("void *", target.__array_interface__["data"][0]),
+            self.ffi.cast("void *", target.ctypes.data),
             count * item,
             source,
             count * item,

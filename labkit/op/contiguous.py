@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 from labkit.op.describe import TensorDesc, element_count
 from labkit.op.tables import Soc
@@ -102,9 +103,7 @@ def _row_major(pairs: list[tuple[int, int, int]]) -> bool:
     return True
 
 
-def _cut(
-    view: TensorDesc, pairs: list[tuple[int, int, int]], transposed: bool
-) -> CopyStep | None:
+def _cut(view: TensorDesc, pairs: list[tuple[int, int, int]], transposed: bool) -> CopyStep | None:
     """The Slice or StridedSlice that picks the kept axes out of the storage, or None."""
     strides = [stride for stride, _, _ in pairs]
     sizes = [size for _, _, size in pairs]
@@ -128,7 +127,7 @@ def _cut(
 
 
 def _slice(view: TensorDesc, strides: list[int], sizes: list[int]) -> CopyStep | None:
-    source = [0] + [a // b for a, b in zip(strides, strides[1:])]
+    source = [0] + [a // b for a, b in pairwise(strides)]
     source[0] = view.storage_size // math.prod(source[1:])
     offsets, rest = [], view.offset
     for stride in strides:

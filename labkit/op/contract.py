@@ -86,7 +86,7 @@ def _message(text: str, *values: str) -> Message:
 
 
 def check_out_pointers(workspace_size_null: bool, executor_null: bool) -> Fault | None:
-    """The very first test: where should phase 1 put its two answers?"""
+    """Check, before anything else, where phase 1 is to put its two answers."""
     if not (workspace_size_null or executor_null):
         return None
     missing = "workspaceSize" if workspace_size_null else "executor"

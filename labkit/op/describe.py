@@ -86,7 +86,7 @@ class TensorDesc:
         strides: Any = None,
         offset: int = 0,
         storage_shape: Any = None,
-        format: int = ND,  # noqa: A002 - CANN's own name for it
+        format: int = ND,
     ) -> None:
         put = object.__setattr__
         shape = _integers("shape", shape)

@@ -8,7 +8,7 @@ data/dtypes.json and data/promote.json.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -73,12 +73,14 @@ class DataType:
         """The NumPy dtype with the same bits; LabValueError where there is none."""
         if self.numpy_name is None:
             raise LabValueError(f"{self.name} has no NumPy dtype")
+        found: np.dtype[Any]
         try:
-            return np.dtype(self.numpy_name)
+            found = np.dtype(self.numpy_name)
         except TypeError:
             import ml_dtypes
 
-            return np.dtype(getattr(ml_dtypes, self.numpy_name))
+            found = np.dtype(getattr(ml_dtypes, self.numpy_name))
+        return found
 
 
 _ALL = tuple(DataType(*row) for row in load_table("dtypes")["dtypes"])
@@ -99,7 +101,7 @@ def data_types() -> tuple[DataType, ...]:
     return _ALL
 
 
-@lru_cache(maxsize=None)
+@cache
 def _names() -> dict[str, DataType]:
     names: dict[str, DataType] = {}
     for dtype in _ALL:
@@ -125,6 +127,8 @@ def data_type(spec: DataType | str | int | npt.DTypeLike) -> DataType:
     """
     if isinstance(spec, DataType):
         return spec
+    if isinstance(spec, np.dtype):
+        return _of_numpy(spec)
     if isinstance(spec, int) and not isinstance(spec, bool):
         found = UNDEFINED if spec == -1 else _VALUES.get(spec)
         if found is None:
@@ -135,15 +139,19 @@ def data_type(spec: DataType | str | int | npt.DTypeLike) -> DataType:
         if found is not None:
             return found
     try:
-        name = np.dtype(spec).name  # type: ignore[arg-type]
+        return _of_numpy(np.dtype(spec))  # type: ignore[arg-type]
     except TypeError as error:
         raise LabValueError(
             f"{spec!r} names no dtype; right would be a NumPy name (float32, float16, bfloat16) "
             "or an ACL one (ACL_FLOAT, ACL_BF16)"
         ) from error
-    found = _names().get(name.upper())
+
+
+@cache
+def _of_numpy(dtype: np.dtype[Any]) -> DataType:
+    found = _names().get(dtype.name.upper())
     if found is None:
-        raise LabValueError(f"NumPy dtype {name} has no counterpart in CANN")
+        raise LabValueError(f"NumPy dtype {dtype.name} has no counterpart in CANN")
     return found
 
 

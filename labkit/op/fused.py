@@ -14,8 +14,8 @@ from numba import njit
 __all__ = ["select"]
 
 
-@njit(nogil=True, cache=True, boundscheck=False)  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True, boundscheck=False)
 def select(values: Any, x: Any, mask: Any, limit: Any, out: Any) -> None:
-    """out = values where (x & mask) > limit, else 0; all unsigned, one dtype, 1-d."""
+    """Out = values where (x & mask) > limit, else 0; all unsigned, one dtype, 1-d."""
     for i in range(x.size):
         out[i] = values[i] if (x[i] & mask) > limit else 0

@@ -216,9 +216,7 @@ class Builder:
         old = self.soc.npu_arch not in (2201, 3510)
         return AI_CPU if old and dtype is BF16 and op_type == "AsStrided" else AI_CORE
 
-    def _view_copy_kernel(
-        self, value: Value, desc: TensorDesc, target: Operand, core: str
-    ) -> None:
+    def _view_copy_kernel(self, value: Value, desc: TensorDesc, target: Operand, core: str) -> None:
         source = TensorDesc(value.dtype, value.shape)
         inputs = (
             target,

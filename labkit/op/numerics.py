@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from labkit.errors import LabValueError
 from labkit.op.dtypes import BF16, FLOAT, FLOAT16, DataType, data_type
-from labkit.op.scalar import as_scalar, float32_bits
+from labkit.op.scalar import as_scalar, float32_bits, float32_from_bits
 
 __all__ = ["dead_limit", "hardshrink", "hardshrink_grad", "lambd_as_compared"]
 
@@ -128,11 +128,8 @@ def hardshrink(self: npt.ArrayLike, lambd: Any, *, out: Array | None = None) -> 
 
 
 def _run(values: Array, x: Array, lambd: Any, out: Array | None, op: str) -> Array:
-    try:
-        dtype = data_type(x.dtype)
-    except LabValueError:
-        dtype = None  # type: ignore[assignment]
-    if dtype not in (FLOAT, FLOAT16, BF16):
+    dtype = _kernel_dtype(x.dtype)
+    if dtype is None:
         raise LabValueError(f"the kernel takes float32, float16 and bfloat16, not {x.dtype}")
     if values.dtype != x.dtype or values.shape != x.shape:
         raise LabValueError(
@@ -144,9 +141,23 @@ def _run(values: Array, x: Array, lambd: Any, out: Array | None, op: str) -> Arr
         out = np.empty(x.shape, x.dtype)
     elif out.dtype != x.dtype or out.shape != x.shape:
         raise LabValueError(f"out must be {x.dtype}{list(x.shape)}")
-    limit = dead_limit(dtype, as_scalar(lambd).to_float(), op=op)
+    limit = _limit(dtype, float32_bits(as_scalar(lambd).to_float()), op)
     _select(values, x, limit, out)
     return out
+
+
+@cache
+def _kernel_dtype(dtype: np.dtype[Any]) -> DataType | None:
+    try:
+        found = data_type(dtype)
+    except LabValueError:
+        return None
+    return found if found in (FLOAT, FLOAT16, BF16) else None
+
+
+@lru_cache(maxsize=256)
+def _limit(dtype: DataType, bits: int, op: str) -> int | None:
+    return dead_limit(dtype, float32_from_bits(bits), op=op)
 
 
 def _select(values: Array, x: Array, limit: int | None, out: Array) -> None:
@@ -164,7 +175,7 @@ def _select(values: Array, x: Array, limit: int | None, out: Array) -> None:
     flat_values, flat_x, flat_out = (a.reshape(-1).view(bits) for a in (values, x, out))
     magnitude = int(np.iinfo(bits).max) >> 1
     fast = _fast_kernel()
-    workers = _workers() if x.size > _SERIAL else 1
+    workers = core_count() if x.size > _SERIAL else 1
     kernel: Callable[..., None] = _tiles if fast is None else fast
     mask, top = bits.type(magnitude), bits.type(limit)
     if workers == 1:
@@ -200,7 +211,7 @@ def _tiles(values: Array, x: Array, mask: Any, limit: Any, out: Array) -> None:
         np.multiply(values[start:stop], live, out=out[start:stop])
 
 
-@lru_cache(maxsize=None)
+@cache
 def _fast_kernel() -> Callable[..., None] | None:
     """One fused loop compiled by numba, when it is installed (`pip install .[fast]`)."""
     if os.environ.get("LABKIT_FAST", "1") == "0":
@@ -212,13 +223,14 @@ def _fast_kernel() -> Callable[..., None] | None:
     return select
 
 
-def _workers() -> int:
+def core_count() -> int:
+    """Processors that this process may use: the threads of the fast path."""
     try:
         return max(1, len(os.sched_getaffinity(0)))
     except AttributeError:  # not on every system
         return max(1, os.cpu_count() or 1)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(_workers(), thread_name_prefix="labkit-core")
+    return ThreadPoolExecutor(core_count(), thread_name_prefix="labkit-core")

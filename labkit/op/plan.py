@@ -139,6 +139,4 @@ class Plan:
     @cached_property
     def workspace_offsets(self) -> Mapping[str, int]:
         """Byte offset of every workspace tensor; a kernel's own workspace is `kernel<number>`."""
-        return {
-            member.name: bucket.offset for bucket in self.buckets for member in bucket.members
-        }
+        return {member.name: bucket.offset for bucket in self.buckets for member in bucket.members}

@@ -54,13 +54,16 @@ SCALAR_DTYPES = (
 
 def float32_bits(value: float | np.floating[Any]) -> int:
     """The bit pattern of a number rounded once to float32 (nearest even; overflow is ∞)."""
+    if type(value) is np.float32:
+        return int(value.view(np.uint32))
     with np.errstate(over="ignore", invalid="ignore"):
         return int(np.asarray(value, dtype=np.float32).view(np.uint32))
 
 
 def float32_from_bits(bits: int) -> np.float32:
     """The float32 with that bit pattern."""
-    return np.uint32(bits).view(np.float32)
+    found: np.float32 = np.uint32(bits).view(np.float32)
+    return found
 
 
 @dataclass(frozen=True)
@@ -109,16 +112,14 @@ def as_scalar(value: Any) -> Scalar:
     """
     if isinstance(value, Scalar):
         return value
+    if type(value) is np.float32:
+        return Scalar(raw=value.tobytes())
     if isinstance(value, (complex, np.complexfloating)):
         raise LabValueError('a complex λ needs its dtype named: Scalar(value, "complex64")')
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError) as error:
-        raise LabValueError(
-            f"λ must be a number or a labkit.Scalar, not {value!r}"
-        ) from error
-    if isinstance(value, np.floating) and np.isnan(number):
-        return Scalar(value)
+        raise LabValueError(f"λ must be a number or a labkit.Scalar, not {value!r}") from error
     return Scalar(number)
 
 

@@ -6,7 +6,7 @@ codes and their meanings are in data/codes.json.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 
 from labkit.op.tables import load_table
 
@@ -28,7 +28,7 @@ ACLNN_ERR_INNER = 561000
 ACLNN_ERR_INNER_NULLPTR = 561103
 
 
-@lru_cache(maxsize=None)
+@cache
 def _names() -> dict[int, str]:
     own = {value: name for name, value in globals().items() if name.startswith("ACLNN_")}
     rows = load_table("codes")["codes"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ _DATA = Path(__file__).resolve().parent.parent / "data"
 DEFAULT_SOC = "Ascend950PR_9599"
 
 
-@lru_cache(maxsize=None)
+@cache
 def load_table(name: str) -> Any:
     """Read `labkit/data/<name>.json`."""
     return json.loads((_DATA / f"{name}.json").read_text(encoding="utf-8"))
@@ -66,7 +66,7 @@ class Soc:
         return self.short in ("Ascend910", "Ascend310", "Ascend310P")
 
 
-@lru_cache(maxsize=None)
+@cache
 def socs() -> dict[str, Soc]:
     """Every chip of the table, by the name `aclrtGetSocName` gives."""
     return {row[0]: Soc(*row) for row in load_table("socs")["socs"]}
@@ -88,7 +88,7 @@ _FAMILIES = {
 }
 
 
-@lru_cache(maxsize=None)
+@cache
 def find_soc(name: str | None = None) -> Soc:
     """The chip of that name (exact, or a family word such as "950", "910b", "a3").
 

@@ -8,6 +8,7 @@ core the ViewCopy kernel runs on).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 from labkit.op.contiguous import CopyStep
 from labkit.op.describe import TensorDesc, contiguous_strides
@@ -51,9 +52,7 @@ def plan_delivery(out: TensorDesc, soc: Soc) -> Delivery:
     step = transpose_into(out)
     if step is not None:
         return Delivery("Transpose", "the output's axes are a permutation of row-major", step=step)
-    return Delivery(
-        "ViewCopy", "the output has gaps or overlaps", core=view_copy_core(out, soc)
-    )
+    return Delivery("ViewCopy", "the output has gaps or overlaps", core=view_copy_core(out, soc))
 
 
 def transpose_into(out: TensorDesc) -> CopyStep | None:
@@ -66,7 +65,7 @@ def transpose_into(out: TensorDesc) -> CopyStep | None:
             (t, s) for t, s in zip(out.strides, out.shape) if s != 1
         )
     ]
-    if not any(a[0] < b[0] for a, b in zip(kept, kept[1:])):
+    if not any(a[0] < b[0] for a, b in pairwise(kept)):
         return None
     order = sorted(kept, reverse=True)
     expected = 1

@@ -141,9 +141,7 @@ class Executors:
         executor_out[0] = npu.pointer("aclOpExecutor *", executor.handle)
         return SUCCESS
 
-    def _bind(
-        self, model: OperatorModel, plan: Plan, tensors: dict[str, TensorObject]
-    ) -> Executor:
+    def _bind(self, model: OperatorModel, plan: Plan, tensors: dict[str, TensorObject]) -> Executor:
         used = {
             operand.buffer
             for launch in plan.launches
@@ -257,9 +255,7 @@ class Executors:
                 "EZ9903", "CopyToNpu was not launched", "CopyToNpu", str(RUNTIME_ERROR)
             )
             return RUNTIME_ERROR
-        npu.messages.report(
-            "EZ9999", f"{task.op_type} was not launched", task.op_type, str(code)
-        )
+        npu.messages.report("EZ9999", f"{task.op_type} was not launched", task.op_type, str(code))
         return code
 
     def _queue(self, queue: Stream, operator: str, task: Task) -> None:
@@ -369,7 +365,7 @@ class Executors:
         )
         return INNER_NULLPTR
 
-    def aclSetAclOpExecutorRepeatable(self, pointer: Any) -> int:  # noqa: N802, D102
+    def aclSetAclOpExecutorRepeatable(self, pointer: Any) -> int:
         if self.npu.address(pointer) == 0:
             return self._null("aclSetAclOpExecutorRepeatable", "executor")
         executor = self._executor(pointer, "aclSetAclOpExecutorRepeatable", seen=SUCCESS)
@@ -383,7 +379,7 @@ class Executors:
         executor.repeatable = True
         return SUCCESS
 
-    def aclDestroyAclOpExecutor(self, pointer: Any) -> int:  # noqa: N802, D102
+    def aclDestroyAclOpExecutor(self, pointer: Any) -> int:
         handle = self.npu.address(pointer)
         if handle == 0:
             return self._null("aclDestroyAclOpExecutor", "executor")
@@ -420,13 +416,13 @@ class Executors:
         live = self._executor(executor, function, seen=SUCCESS)
         return live if isinstance(live, int) else SUCCESS
 
-    def aclSetInputTensorAddr(self, executor: Any, index: int, tensor: Any, address: Any) -> int:  # noqa: N802, D102
+    def aclSetInputTensorAddr(self, executor: Any, index: int, tensor: Any, address: Any) -> int:
         return self._set_address("aclSetInputTensorAddr", executor, tensor, address)
 
-    def aclSetOutputTensorAddr(self, executor: Any, index: int, tensor: Any, address: Any) -> int:  # noqa: N802, D102
+    def aclSetOutputTensorAddr(self, executor: Any, index: int, tensor: Any, address: Any) -> int:
         return self._set_address("aclSetOutputTensorAddr", executor, tensor, address)
 
-    def aclSetTensorAddr(self, executor: Any, index: int, tensor: Any, address: Any) -> int:  # noqa: N802, D102
+    def aclSetTensorAddr(self, executor: Any, index: int, tensor: Any, address: Any) -> int:
         return self._set_address("aclSetTensorAddr", executor, tensor, address)
 
 

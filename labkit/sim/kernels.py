@@ -125,7 +125,8 @@ def _bfloat16_bits(bits: Array) -> Array:
     odd = (bits >> np.uint32(16)) & np.uint32(1)
     rounded = (bits.astype(np.uint64) + np.uint64(0x7FFF) + odd) >> np.uint64(16)
     quiet = (bits >> np.uint32(16)) | np.uint32(0x40)
-    return np.where(nan, quiet, rounded).astype(np.uint16)
+    narrow: Array = np.where(nan, quiet, rounded).astype(np.uint16)
+    return narrow
 
 
 # -- how each kernel addresses its operands ------------------------------------
@@ -216,9 +217,7 @@ def overlaps(first: Access, second: Access) -> bool:
 
 def writes_twice(view: Access) -> bool:
     """Whether two elements of a view share an address, so that the last writer wins."""
-    axes = sorted(
-        (abs(stride), size) for stride, size in zip(view.strides, view.shape) if size > 1
-    )
+    axes = sorted((abs(stride), size) for stride, size in zip(view.strides, view.shape) if size > 1)
     if element_count(view.shape) <= 1:
         return False
     reach = 0
@@ -237,5 +236,3 @@ def _has_duplicates(view: Access) -> bool:
         steps = np.arange(size, dtype=np.int64) * stride
         places += steps.reshape([-1 if k == axis else 1 for k in range(len(view.shape))])
     return np.unique(places).size != places.size
-
-

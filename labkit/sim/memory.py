@@ -42,13 +42,13 @@ class Memory:
 
     # -- allocation ------------------------------------------------------------
 
-    def aclrtMalloc(self, pointer: Any, size: int, policy: int) -> int:  # noqa: N802, D102
+    def aclrtMalloc(self, pointer: Any, size: int, policy: int) -> int:
         return self._malloc(pointer, size, policy, None)
 
-    def aclrtMallocAlign32(self, pointer: Any, size: int, policy: int) -> int:  # noqa: N802, D102
+    def aclrtMallocAlign32(self, pointer: Any, size: int, policy: int) -> int:
         return self._malloc(pointer, size, policy, 0)
 
-    def aclrtMallocCached(self, pointer: Any, size: int, policy: int) -> int:  # noqa: N802, D102
+    def aclrtMallocCached(self, pointer: Any, size: int, policy: int) -> int:
         return self._malloc(pointer, size, policy, None)
 
     def _malloc(self, pointer: Any, size: int, policy: int, padding: int | None) -> int:
@@ -66,7 +66,7 @@ class Memory:
         pointer[0] = npu.pointer("void *", block.address)
         return SUCCESS
 
-    def aclrtFree(self, pointer: Any) -> int:  # noqa: N802, D102
+    def aclrtFree(self, pointer: Any) -> int:
         npu = self.npu
         address = npu.address(pointer)
         if address == 0:
@@ -107,7 +107,7 @@ class Memory:
                     return work.what
         return None
 
-    def aclrtMallocHost(self, pointer: Any, size: int) -> int:  # noqa: N802, D102
+    def aclrtMallocHost(self, pointer: Any, size: int) -> int:
         npu = self.npu
         if pointer == npu.null or size == 0:
             return INVALID_PARAM
@@ -120,7 +120,7 @@ class Memory:
         pointer[0] = npu.pointer("void *", address)
         return SUCCESS
 
-    def aclrtFreeHost(self, pointer: Any) -> int:  # noqa: N802, D102
+    def aclrtFreeHost(self, pointer: Any) -> int:
         address = self.npu.address(pointer)
         if address == 0:
             return INVALID_PARAM
@@ -129,7 +129,7 @@ class Memory:
         self.npu.drop_handle(address)
         return SUCCESS
 
-    def aclrtGetMemInfo(self, attribute: int, free: Any, total: Any) -> int:  # noqa: N802, D102
+    def aclrtGetMemInfo(self, attribute: int, free: Any, total: Any) -> int:
         npu = self.npu
         if npu.null in (free, total):
             return INVALID_PARAM
@@ -141,7 +141,7 @@ class Memory:
 
     # -- copies ----------------------------------------------------------------
 
-    def aclrtMemcpy(self, dst: Any, dst_max: int, src: Any, count: int, kind: int) -> int:  # noqa: N802, D102
+    def aclrtMemcpy(self, dst: Any, dst_max: int, src: Any, count: int, kind: int) -> int:
         code = self._check_copy(dst, dst_max, src, count, kind)
         if code or count == 0:
             return code
@@ -152,7 +152,7 @@ class Memory:
             self._refuse_unsynchronised(target, source, count)
         return self._copy(target, source, count)
 
-    def aclrtMemcpyAsync(  # noqa: N802, D102
+    def aclrtMemcpyAsync(
         self, dst: Any, dst_max: int, src: Any, count: int, kind: int, stream: Any
     ) -> int:
         code = self._check_copy(dst, dst_max, src, count, kind)
@@ -226,11 +226,11 @@ class Memory:
             return npu.ffi.from_buffer("char[]", view, require_writable=write)
         return npu.ffi.buffer(npu.ffi.cast("char *", address), count)
 
-    def aclrtMemset(self, pointer: Any, maximum: int, value: int, count: int) -> int:  # noqa: N802, D102
+    def aclrtMemset(self, pointer: Any, maximum: int, value: int, count: int) -> int:
         code = self._check_set(pointer, maximum, count)
         return code if code or count == 0 else self._set(self.npu.address(pointer), value, count)
 
-    def aclrtMemsetAsync(  # noqa: N802, D102
+    def aclrtMemsetAsync(
         self, pointer: Any, maximum: int, value: int, count: int, stream: Any
     ) -> int:
         code = self._check_set(pointer, maximum, count)

@@ -210,8 +210,7 @@ class SoftwareNpu:
             if not (kind == "aclrtContext" and self.runtime.contexts[handle].primary)
         ]
         lines += [
-            f"{block.size} bytes at {block.address:#x} were not freed"
-            for block in self.heap.blocks
+            f"{block.size} bytes at {block.address:#x} were not freed" for block in self.heap.blocks
         ]
         return lines
 

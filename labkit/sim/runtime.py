@@ -109,18 +109,18 @@ class Runtime:
 
     # -- init and versions -----------------------------------------------------
 
-    def aclInit(self, config: Any) -> int:  # noqa: N802, D102
+    def aclInit(self, config: Any) -> int:
         self.inits += 1
         self.ever_initialised = True
         return SUCCESS if self.inits == 1 else REPEAT_INITIALIZE
 
-    def aclFinalize(self) -> int:  # noqa: N802, D102
+    def aclFinalize(self) -> int:
         if self.inits == 0 and self.ever_initialised:
             return REPEAT_FINALIZE
         self.inits = 0
         return SUCCESS
 
-    def aclFinalizeReference(self, count: Any) -> int:  # noqa: N802, D102
+    def aclFinalizeReference(self, count: Any) -> int:
         if self.inits == 0:
             return REPEAT_FINALIZE
         self.inits -= 1
@@ -128,13 +128,13 @@ class Runtime:
             count[0] = self.inits
         return SUCCESS
 
-    def aclnnInit(self, config: Any) -> int:  # noqa: N802, D102
+    def aclnnInit(self, config: Any) -> int:
         return SUCCESS
 
-    def aclnnFinalize(self) -> int:  # noqa: N802, D102
+    def aclnnFinalize(self) -> int:
         return SUCCESS
 
-    def aclGetRecentErrMsg(self) -> Any:  # noqa: N802, D102
+    def aclGetRecentErrMsg(self) -> Any:
         text = self.npu.messages.take_text()
         if text is None:
             return self.npu.null
@@ -143,35 +143,35 @@ class Runtime:
         self.npu.messages.last = kept
         return kept
 
-    def aclrtGetVersion(self, major: Any, minor: Any, patch: Any) -> int:  # noqa: N802, D102
+    def aclrtGetVersion(self, major: Any, minor: Any, patch: Any) -> int:
         if self.npu.null in (major, minor, patch):
             return INVALID_PARAM
         major[0], minor[0], patch[0] = 1, 17, 0
         return SUCCESS
 
-    def aclsysGetVersionStr(self, package: Any, version: Any) -> int:  # noqa: N802, D102
+    def aclsysGetVersionStr(self, package: Any, version: Any) -> int:
         if self.npu.null in (package, version):
             return INVALID_PARAM
         text = b"software NPU"
         self.npu.ffi.memmove(version, text + b"\0", len(text) + 1)
         return SUCCESS
 
-    def aclsysGetVersionNum(self, package: Any, version: Any) -> int:  # noqa: N802, D102
+    def aclsysGetVersionNum(self, package: Any, version: Any) -> int:
         if self.npu.null in (package, version):
             return INVALID_PARAM
         version[0] = 0
         return SUCCESS
 
-    def aclrtPeekAtLastError(self, level: int) -> int:  # noqa: N802, D102
+    def aclrtPeekAtLastError(self, level: int) -> int:
         return self.current.last_error
 
-    def aclrtGetLastError(self, level: int) -> int:  # noqa: N802, D102
+    def aclrtGetLastError(self, level: int) -> int:
         code, self.current.last_error = self.current.last_error, SUCCESS
         return code
 
     # -- devices ---------------------------------------------------------------
 
-    def aclrtSetDevice(self, device: int) -> int:  # noqa: N802, D102
+    def aclrtSetDevice(self, device: int) -> int:
         if not 0 <= device < self.npu.devices:
             return RT_INVALID_DEVICE
         context = self.primary.get(device)
@@ -181,10 +181,10 @@ class Runtime:
         self.current.context = context
         return SUCCESS
 
-    def aclrtResetDevice(self, device: int) -> int:  # noqa: N802, D102
+    def aclrtResetDevice(self, device: int) -> int:
         return self._reset(device, force=False)
 
-    def aclrtResetDeviceForce(self, device: int) -> int:  # noqa: N802, D102
+    def aclrtResetDeviceForce(self, device: int) -> int:
         return self._reset(device, force=True)
 
     def _reset(self, device: int, *, force: bool) -> int:
@@ -198,7 +198,7 @@ class Runtime:
             self._drop_context(context)
         return SUCCESS
 
-    def aclrtGetDevice(self, device: Any) -> int:  # noqa: N802, D102
+    def aclrtGetDevice(self, device: Any) -> int:
         if device == self.npu.null:
             return INVALID_PARAM
         if self.current.context is None:
@@ -206,22 +206,22 @@ class Runtime:
         device[0] = self.current.context.device
         return SUCCESS
 
-    def aclrtGetDeviceCount(self, count: Any) -> int:  # noqa: N802, D102
+    def aclrtGetDeviceCount(self, count: Any) -> int:
         if count == self.npu.null:
             return INVALID_PARAM
         count[0] = self.npu.devices
         return SUCCESS
 
-    def aclrtGetSocName(self) -> Any:  # noqa: N802, D102
+    def aclrtGetSocName(self) -> Any:
         return self.npu.soc_name
 
-    def aclrtGetRunMode(self, mode: Any) -> int:  # noqa: N802, D102
+    def aclrtGetRunMode(self, mode: Any) -> int:
         if mode == self.npu.null:
             return INVALID_PARAM
         mode[0] = 1  # ACL_HOST: the program runs beside the device, not on it
         return SUCCESS
 
-    def aclrtGetDeviceInfo(self, device: int, attribute: int, value: Any) -> int:  # noqa: N802, D102
+    def aclrtGetDeviceInfo(self, device: int, attribute: int, value: Any) -> int:
         if value == self.npu.null:
             return INVALID_PARAM
         if not 0 <= device < self.npu.devices:
@@ -236,16 +236,16 @@ class Runtime:
         value[0] = 0 if regbase_only else getattr(self.npu.soc, field) or 0
         return SUCCESS
 
-    def aclGetDeviceCapability(self, device: int, info: int, value: Any) -> int:  # noqa: N802, D102
+    def aclGetDeviceCapability(self, device: int, info: int, value: Any) -> int:
         attribute = {0: 101, 1: 201, 2: 302}.get(info)
         if attribute is None:
             return INVALID_PARAM
         return self.aclrtGetDeviceInfo(device, attribute, value)
 
-    def aclrtSynchronizeDevice(self) -> int:  # noqa: N802, D102
+    def aclrtSynchronizeDevice(self) -> int:
         return self.aclrtSynchronizeDeviceWithTimeout(-1)
 
-    def aclrtSynchronizeDeviceWithTimeout(self, timeout: int) -> int:  # noqa: N802, D102
+    def aclrtSynchronizeDeviceWithTimeout(self, timeout: int) -> int:
         if timeout < -1 or timeout == 0:
             return RT_PARAM_INVALID
         context = self.current.context
@@ -261,7 +261,7 @@ class Runtime:
 
     # -- contexts --------------------------------------------------------------
 
-    def aclrtCreateContext(self, context: Any, device: int) -> int:  # noqa: N802, D102
+    def aclrtCreateContext(self, context: Any, device: int) -> int:
         if context == self.npu.null:
             return INVALID_PARAM
         if not 0 <= device < self.npu.devices:
@@ -271,7 +271,7 @@ class Runtime:
         context[0] = self.npu.pointer("void *", made.handle)
         return SUCCESS
 
-    def aclrtDestroyContext(self, context: Any) -> int:  # noqa: N802, D102
+    def aclrtDestroyContext(self, context: Any) -> int:
         handle = self.npu.address(context)
         found = self.contexts.get(handle)
         if handle == 0:
@@ -283,7 +283,7 @@ class Runtime:
         self._drop_context(found)
         return SUCCESS
 
-    def aclrtSetCurrentContext(self, context: Any) -> int:  # noqa: N802, D102
+    def aclrtSetCurrentContext(self, context: Any) -> int:
         handle = self.npu.address(context)
         if handle == 0:
             return INVALID_PARAM
@@ -293,7 +293,7 @@ class Runtime:
         self.current.context = found
         return SUCCESS
 
-    def aclrtGetCurrentContext(self, context: Any) -> int:  # noqa: N802, D102
+    def aclrtGetCurrentContext(self, context: Any) -> int:
         if context == self.npu.null:
             return INVALID_PARAM
         if self.current.context is None:
@@ -303,7 +303,7 @@ class Runtime:
 
     # -- streams ---------------------------------------------------------------
 
-    def aclrtCreateStream(self, stream: Any) -> int:  # noqa: N802, D102
+    def aclrtCreateStream(self, stream: Any) -> int:
         if stream == self.npu.null:
             return INVALID_PARAM
         if self.current.context is None:
@@ -313,10 +313,10 @@ class Runtime:
         stream[0] = self.npu.pointer("void *", made.handle)
         return SUCCESS
 
-    def aclrtCreateStreamWithConfig(self, stream: Any, priority: int, flag: int) -> int:  # noqa: N802, D102
+    def aclrtCreateStreamWithConfig(self, stream: Any, priority: int, flag: int) -> int:
         return self.aclrtCreateStream(stream)
 
-    def aclrtDestroyStream(self, stream: Any) -> int:  # noqa: N802, D102
+    def aclrtDestroyStream(self, stream: Any) -> int:
         handle = self.npu.address(stream)
         if handle == 0:
             return INVALID_PARAM
@@ -329,16 +329,16 @@ class Runtime:
         self.npu.after_synchronise()
         return SUCCESS
 
-    def aclrtDestroyStreamForce(self, stream: Any) -> int:  # noqa: N802, D102
+    def aclrtDestroyStreamForce(self, stream: Any) -> int:
         found = self.streams.get(self.npu.address(stream))
         if found is not None:
             found.queue.clear()
         return self.aclrtDestroyStream(stream)
 
-    def aclrtSynchronizeStream(self, stream: Any) -> int:  # noqa: N802, D102
+    def aclrtSynchronizeStream(self, stream: Any) -> int:
         return self.aclrtSynchronizeStreamWithTimeout(stream, -1)
 
-    def aclrtSynchronizeStreamWithTimeout(self, stream: Any, timeout: int) -> int:  # noqa: N802, D102
+    def aclrtSynchronizeStreamWithTimeout(self, stream: Any, timeout: int) -> int:
         if timeout < -1 or timeout == 0:
             return RT_PARAM_INVALID
         found = self.stream_of(stream)
@@ -353,7 +353,7 @@ class Runtime:
         self.npu.after_synchronise()
         return code
 
-    def aclrtStreamQuery(self, stream: Any, status: Any) -> int:  # noqa: N802, D102
+    def aclrtStreamQuery(self, stream: Any, status: Any) -> int:
         if status == self.npu.null:
             return INVALID_PARAM
         found = self.stream_of(stream)
@@ -363,7 +363,7 @@ class Runtime:
         found.step()
         return SUCCESS
 
-    def aclrtCtxGetCurrentDefaultStream(self, stream: Any) -> int:  # noqa: N802, D102
+    def aclrtCtxGetCurrentDefaultStream(self, stream: Any) -> int:
         if stream == self.npu.null:
             return INVALID_PARAM
         if self.current.context is None:
@@ -375,7 +375,7 @@ class Runtime:
 
     # -- events ----------------------------------------------------------------
 
-    def aclrtCreateEvent(self, event: Any) -> int:  # noqa: N802, D102
+    def aclrtCreateEvent(self, event: Any) -> int:
         if event == self.npu.null:
             return INVALID_PARAM
         if self.current.context is None:
@@ -385,10 +385,10 @@ class Runtime:
         event[0] = self.npu.pointer("void *", made.handle)
         return SUCCESS
 
-    def aclrtCreateEventWithFlag(self, event: Any, flag: int) -> int:  # noqa: N802, D102
+    def aclrtCreateEventWithFlag(self, event: Any, flag: int) -> int:
         return self.aclrtCreateEvent(event)
 
-    def aclrtCreateEventExWithFlag(self, event: Any, flag: int) -> int:  # noqa: N802, D102
+    def aclrtCreateEventExWithFlag(self, event: Any, flag: int) -> int:
         return self.aclrtCreateEvent(event)
 
     def _event(self, pointer: Any) -> Event | int:
@@ -398,7 +398,7 @@ class Runtime:
         found = self.events.get(handle)
         return self.npu.stale("aclrtEvent", handle, RT_INVALID_HANDLE) if found is None else found
 
-    def aclrtDestroyEvent(self, event: Any) -> int:  # noqa: N802, D102
+    def aclrtDestroyEvent(self, event: Any) -> int:
         found = self._event(event)
         if isinstance(found, int):
             return found
@@ -406,7 +406,7 @@ class Runtime:
         self.npu.drop_handle(found.handle)
         return SUCCESS
 
-    def aclrtRecordEvent(self, event: Any, stream: Any) -> int:  # noqa: N802, D102
+    def aclrtRecordEvent(self, event: Any, stream: Any) -> int:
         found = self._event(event)
         if isinstance(found, int):
             return found
@@ -417,14 +417,14 @@ class Runtime:
         target.push(Work("aclrtRecordEvent", lambda: record(found)))
         return SUCCESS
 
-    def aclrtResetEvent(self, event: Any, stream: Any) -> int:  # noqa: N802, D102
+    def aclrtResetEvent(self, event: Any, stream: Any) -> int:
         found = self._event(event)
         if isinstance(found, int):
             return found
         found.done_ns, found.recorded = None, False
         return SUCCESS
 
-    def aclrtQueryEventStatus(self, event: Any, status: Any) -> int:  # noqa: N802, D102
+    def aclrtQueryEventStatus(self, event: Any, status: Any) -> int:
         if status == self.npu.null:
             return INVALID_PARAM
         found = self._event(event)
@@ -435,7 +435,7 @@ class Runtime:
             found.stream.step()
         return SUCCESS
 
-    def aclrtSynchronizeEvent(self, event: Any) -> int:  # noqa: N802, D102
+    def aclrtSynchronizeEvent(self, event: Any) -> int:
         found = self._event(event)
         if isinstance(found, int):
             return found
@@ -446,12 +446,12 @@ class Runtime:
                 return found.stream.drain()
         return SUCCESS
 
-    def aclrtSynchronizeEventWithTimeout(self, event: Any, timeout: int) -> int:  # noqa: N802, D102
+    def aclrtSynchronizeEventWithTimeout(self, event: Any, timeout: int) -> int:
         if timeout < -1 or timeout == 0:
             return RT_PARAM_INVALID
         return self.aclrtSynchronizeEvent(event)
 
-    def aclrtStreamWaitEvent(self, stream: Any, event: Any) -> int:  # noqa: N802, D102
+    def aclrtStreamWaitEvent(self, stream: Any, event: Any) -> int:
         found = self._event(event)
         if isinstance(found, int):
             return found
@@ -468,7 +468,7 @@ class Runtime:
         target.push(Work("aclrtStreamWaitEvent", wait))
         return SUCCESS
 
-    def aclrtEventElapsedTime(self, milliseconds: Any, start: Any, end: Any) -> int:  # noqa: N802, D102
+    def aclrtEventElapsedTime(self, milliseconds: Any, start: Any, end: Any) -> int:
         if self.npu.null in (milliseconds, start, end):
             return INVALID_PARAM
         first, second = self._event(start), self._event(end)
@@ -485,7 +485,7 @@ class Runtime:
         milliseconds[0] = (second.done_ns - first.done_ns) / 1e6
         return SUCCESS
 
-    def aclrtEventGetTimestamp(self, event: Any, timestamp: Any) -> int:  # noqa: N802, D102
+    def aclrtEventGetTimestamp(self, event: Any, timestamp: Any) -> int:
         if timestamp == self.npu.null:
             return INVALID_PARAM
         found = self._event(event)

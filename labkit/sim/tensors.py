@@ -8,6 +8,7 @@ device memory; destroying a list destroys its members.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -57,6 +58,9 @@ class ArrayObject:
     alive: bool = True
 
 
+# Descriptions are frozen, and programs repeat them: the same one is made once.
+_describe = lru_cache(maxsize=1024)(TensorDesc)
+
 _BY_VALUE = {dtype.acl_value: dtype for dtype in data_types()}
 
 
@@ -72,11 +76,13 @@ class Tensors:
 
     def tensor(self, pointer: Any) -> TensorObject | None:
         """The tensor behind a handle, None for null; a stale handle raises."""
-        return self._find(pointer, TensorObject, "aclTensor")
+        found: TensorObject | None = self._find(pointer, TensorObject, "aclTensor")
+        return found
 
     def scalar(self, pointer: Any) -> ScalarObject | None:
         """The scalar behind a handle, None for null; a stale handle raises."""
-        return self._find(pointer, ScalarObject, "aclScalar")
+        found: ScalarObject | None = self._find(pointer, ScalarObject, "aclScalar")
+        return found
 
     def _find(self, pointer: Any, kind: type[Any], name: str) -> Any:
         handle = self.npu.address(pointer)
@@ -103,7 +109,7 @@ class Tensors:
 
     # -- tensors ---------------------------------------------------------------
 
-    def aclCreateTensor(  # noqa: N802, D102
+    def aclCreateTensor(
         self,
         view_dims: Any,
         view_count: int,
@@ -123,20 +129,19 @@ class Tensors:
         if kind is UNDEFINED:
             npu.messages.report("E18888", "a tensor with an undefined dtype was created")
         unpack = npu.ffi.unpack
-        shape = unpack(view_dims, view_count) if view_count else []
-        desc = TensorDesc(
+        desc = _describe(
             kind,
-            shape,
-            None if stride == null else (unpack(stride, view_count) if view_count else []),
+            tuple(unpack(view_dims, view_count)) if view_count else (),
+            None if stride == null else tuple(unpack(stride, view_count)) if view_count else (),
             offset,
-            unpack(storage_dims, storage_count) if storage_count else [],
+            tuple(unpack(storage_dims, storage_count)) if storage_count else (),
             storage_format,
         )
         handle = npu.new_handle("aclTensor")
         self.objects[handle] = TensorObject(handle, desc, npu.address(data))
         return npu.pointer("aclTensor *", handle)
 
-    def aclDestroyTensor(self, tensor: Any) -> int:  # noqa: N802, D102
+    def aclDestroyTensor(self, tensor: Any) -> int:
         return self._destroy(tensor, TensorObject, "aclTensor")
 
     def _integers(self, tensor: Any, values: Any, count: Any, field: str) -> int:
@@ -152,13 +157,13 @@ class Tensors:
         values[0], count[0] = array, len(numbers)
         return SUCCESS
 
-    def aclGetViewShape(self, tensor: Any, dims: Any, count: Any) -> int:  # noqa: N802, D102
+    def aclGetViewShape(self, tensor: Any, dims: Any, count: Any) -> int:
         return self._integers(tensor, dims, count, "shape")
 
-    def aclGetStorageShape(self, tensor: Any, dims: Any, count: Any) -> int:  # noqa: N802, D102
+    def aclGetStorageShape(self, tensor: Any, dims: Any, count: Any) -> int:
         return self._integers(tensor, dims, count, "storage_shape")
 
-    def aclGetViewStrides(self, tensor: Any, strides: Any, count: Any) -> int:  # noqa: N802, D102
+    def aclGetViewStrides(self, tensor: Any, strides: Any, count: Any) -> int:
         return self._integers(tensor, strides, count, "strides")
 
     def _get(self, tensor: Any, out: Any, value: Any) -> int:
@@ -168,19 +173,19 @@ class Tensors:
         out[0] = value(found)
         return SUCCESS
 
-    def aclGetViewOffset(self, tensor: Any, offset: Any) -> int:  # noqa: N802, D102
+    def aclGetViewOffset(self, tensor: Any, offset: Any) -> int:
         return self._get(tensor, offset, lambda t: t.desc.offset)
 
-    def aclGetFormat(self, tensor: Any, format: Any) -> int:  # noqa: A002, N802, D102
+    def aclGetFormat(self, tensor: Any, format: Any) -> int:
         return self._get(tensor, format, lambda t: t.desc.format)
 
-    def aclGetDataType(self, tensor: Any, dtype: Any) -> int:  # noqa: N802, D102
+    def aclGetDataType(self, tensor: Any, dtype: Any) -> int:
         return self._get(tensor, dtype, lambda t: t.desc.dtype.acl_value)
 
-    def aclGetRawTensorAddr(self, tensor: Any, address: Any) -> int:  # noqa: N802, D102
+    def aclGetRawTensorAddr(self, tensor: Any, address: Any) -> int:
         return self._get(tensor, address, lambda t: self.npu.pointer("void *", t.address))
 
-    def aclSetRawTensorAddr(self, tensor: Any, address: Any) -> int:  # noqa: N802, D102
+    def aclSetRawTensorAddr(self, tensor: Any, address: Any) -> int:
         found = self.tensor(tensor)
         if found is None:
             return PARAM_NULLPTR
@@ -189,7 +194,7 @@ class Tensors:
 
     # -- scalars ---------------------------------------------------------------
 
-    def aclCreateScalar(self, value: Any, dtype: int) -> Any:  # noqa: N802, D102
+    def aclCreateScalar(self, value: Any, dtype: int) -> Any:
         npu = self.npu
         if value == npu.null:
             return npu.null
@@ -213,7 +218,7 @@ class Tensors:
         )
         self.npu.messages.report("EZ9999", "the scalar could not be created")
 
-    def aclDestroyScalar(self, scalar: Any) -> int:  # noqa: N802, D102
+    def aclDestroyScalar(self, scalar: Any) -> int:
         return self._destroy(scalar, ScalarObject, "aclScalar")
 
     # -- arrays and lists ------------------------------------------------------
@@ -227,34 +232,34 @@ class Tensors:
         self.objects[handle] = ArrayObject(handle, kind, items)
         return npu.pointer(f"{kind} *", handle)
 
-    def aclCreateIntArray(self, value: Any, size: int) -> Any:  # noqa: N802, D102
+    def aclCreateIntArray(self, value: Any, size: int) -> Any:
         return self._array("aclIntArray", value, size)
 
-    def aclCreateFloatArray(self, value: Any, size: int) -> Any:  # noqa: N802, D102
+    def aclCreateFloatArray(self, value: Any, size: int) -> Any:
         return self._array("aclFloatArray", value, size)
 
-    def aclCreateBoolArray(self, value: Any, size: int) -> Any:  # noqa: N802, D102
+    def aclCreateBoolArray(self, value: Any, size: int) -> Any:
         return self._array("aclBoolArray", value, size)
 
-    def aclCreateTensorList(self, value: Any, size: int) -> Any:  # noqa: N802, D102
+    def aclCreateTensorList(self, value: Any, size: int) -> Any:
         return self._array("aclTensorList", value, size)
 
-    def aclCreateScalarList(self, value: Any, size: int) -> Any:  # noqa: N802, D102
+    def aclCreateScalarList(self, value: Any, size: int) -> Any:
         return self._array("aclScalarList", value, size)
 
-    def aclDestroyIntArray(self, array: Any) -> int:  # noqa: N802, D102
+    def aclDestroyIntArray(self, array: Any) -> int:
         return self._destroy(array, ArrayObject, "aclIntArray")
 
-    def aclDestroyFloatArray(self, array: Any) -> int:  # noqa: N802, D102
+    def aclDestroyFloatArray(self, array: Any) -> int:
         return self._destroy(array, ArrayObject, "aclFloatArray")
 
-    def aclDestroyBoolArray(self, array: Any) -> int:  # noqa: N802, D102
+    def aclDestroyBoolArray(self, array: Any) -> int:
         return self._destroy(array, ArrayObject, "aclBoolArray")
 
-    def aclDestroyTensorList(self, array: Any) -> int:  # noqa: N802, D102
+    def aclDestroyTensorList(self, array: Any) -> int:
         return self._destroy_list(array, self.aclDestroyTensor)
 
-    def aclDestroyScalarList(self, array: Any) -> int:  # noqa: N802, D102
+    def aclDestroyScalarList(self, array: Any) -> int:
         return self._destroy_list(array, self.aclDestroyScalar)
 
     def _destroy_list(self, array: Any, destroy: Any) -> int:
@@ -272,32 +277,30 @@ class Tensors:
         size[0] = len(found.items)
         return SUCCESS
 
-    def aclGetIntArraySize(self, array: Any, size: Any) -> int:  # noqa: N802, D102
+    def aclGetIntArraySize(self, array: Any, size: Any) -> int:
         return self._size(array, size)
 
-    def aclGetFloatArraySize(self, array: Any, size: Any) -> int:  # noqa: N802, D102
+    def aclGetFloatArraySize(self, array: Any, size: Any) -> int:
         return self._size(array, size)
 
-    def aclGetBoolArraySize(self, array: Any, size: Any) -> int:  # noqa: N802, D102
+    def aclGetBoolArraySize(self, array: Any, size: Any) -> int:
         return self._size(array, size)
 
-    def aclGetTensorListSize(self, array: Any, size: Any) -> int:  # noqa: N802, D102
+    def aclGetTensorListSize(self, array: Any, size: Any) -> int:
         return self._size(array, size)
 
-    def aclGetScalarListSize(self, array: Any, size: Any) -> int:  # noqa: N802, D102
+    def aclGetScalarListSize(self, array: Any, size: Any) -> int:
         return self._size(array, size)
 
     # -- helpers ---------------------------------------------------------------
 
-    def aclDataTypeSize(self, dtype: int) -> int:  # noqa: N802, D102
+    def aclDataTypeSize(self, dtype: int) -> int:
         kind = _BY_VALUE.get(dtype, UNDEFINED)
         return kind.itemsize or 0
 
-    def aclFloat16ToFloat(self, value: int) -> float:  # noqa: N802, D102
+    def aclFloat16ToFloat(self, value: int) -> float:
         return float(np.uint16(value).view(np.float16))
 
-    def aclFloatToFloat16(self, value: float) -> int:  # noqa: N802, D102
+    def aclFloatToFloat16(self, value: float) -> int:
         with np.errstate(over="ignore"):
             return int(np.float16(np.float32(value)).view(np.uint16))
-
-
