@@ -198,7 +198,7 @@ class _Program:
         api, call = self.api, self.call
         api.listener = call.record
         log = getattr(self.device.interface, "log", None)
-        before = len(log) if log is not None else 0
+        before = 0 if log is None else log.total
         try:
             self._upload()
             handles = [self._argument(parameter) for parameter in self.parameters]
@@ -213,7 +213,7 @@ class _Program:
         finally:
             api.listener = None
             if log is not None:
-                call.launches = tuple(entry.op_type for entry in list(log)[before:])
+                call.launches = tuple(entry.op_type for entry in log.since(before))
         return call
 
     # -- memory and descriptions -----------------------------------------------

@@ -11,8 +11,10 @@ mode returns what was observed.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from labkit.errors import DeviceMemoryError, LifetimeError, OverlapError
@@ -28,7 +30,7 @@ from labkit.sim.tensors import ScalarObject, TensorObject
 if TYPE_CHECKING:
     from labkit.sim.npu import SoftwareNpu
 
-__all__ = ["OPERATORS", "Executor", "Executors", "LaunchRecord", "OperatorModel"]
+__all__ = ["OPERATORS", "Executor", "Executors", "LaunchLog", "LaunchRecord", "OperatorModel"]
 
 PARAM_NULLPTR = 161001
 RUNTIME_ERROR = 361001
@@ -75,6 +77,30 @@ class LaunchRecord:
     state: str = "queued"
 
 
+class LaunchLog:
+    """The last launches, and how many there ever were."""
+
+    def __init__(self, limit: int = 10_000) -> None:
+        self.total = 0
+        self._entries: deque[LaunchRecord] = deque(maxlen=limit)
+
+    def append(self, entry: LaunchRecord) -> None:
+        """Add a launch."""
+        self.total += 1
+        self._entries.append(entry)
+
+    def since(self, total: int) -> list[LaunchRecord]:
+        """The launches made after there were `total`, as far as they are still kept."""
+        count = min(self.total - total, len(self._entries))
+        return list(islice(reversed(self._entries), count))[::-1]
+
+    def __iter__(self) -> Iterator[LaunchRecord]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+
 @dataclass(eq=False)
 class Executor:
     """An aclOpExecutor: a plan bound to tensors."""
@@ -102,7 +128,7 @@ class Executors:
     def __init__(self, npu: SoftwareNpu) -> None:
         self.npu = npu
         self.live: dict[int, Executor] = {}
-        self.gone: dict[int, str] = {}
+        self.gone: OrderedDict[int, str] = OrderedDict()
         self.thread = _Thread()
         self.sequence = 0
 
@@ -354,7 +380,7 @@ class Executors:
             self.npu.drop_handle(executor.handle)
             self.gone[executor.handle] = reason
             if len(self.gone) > 4096:
-                del self.gone[next(iter(self.gone))]
+                self.gone.popitem(last=False)
 
     def _null(self, function: str, parameter: str) -> int:
         self.npu.messages.report(

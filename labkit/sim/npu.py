@@ -16,7 +16,7 @@ from typing import Any
 from labkit.cann.interface import MissingSymbol, Prototype, ffi, prototypes
 from labkit.errors import DeviceMemoryError, LabError, LifetimeError
 from labkit.op.tables import Soc, find_soc
-from labkit.sim.executors import OPERATORS, Executors, LaunchRecord
+from labkit.sim.executors import OPERATORS, Executors, LaunchLog
 from labkit.sim.faults import Faults
 from labkit.sim.heap import Heap, HeapFault
 from labkit.sim.kernels import Task
@@ -65,7 +65,7 @@ class SoftwareNpu:
             padding=self.soc.malloc_padding,
             strict=strict,
         )
-        self.log: deque[LaunchRecord] = deque(maxlen=10_000)
+        self.log = LaunchLog()
         self.executed: deque[Task] = deque(maxlen=10_000)
         self.notes: deque[str] = deque(maxlen=1000)
         self.runtime = Runtime(self)
