@@ -179,9 +179,7 @@ def _quotient(value: int, divisor: int) -> int:
     return abs(value) // divisor * (1 if value >= 0 else -1)
 
 
-def _cut_backward(
-    total: int, dtype: DataType, cores: int, ub: int, lambd: np.float32
-) -> Tiling:
+def _cut_backward(total: int, dtype: DataType, cores: int, ub: int, lambd: np.float32) -> Tiling:
     double = total > _DOUBLE_FROM
     pieces = 2 if double else 1
     align = _ALIGN_ELEMENTS[dtype]
@@ -233,7 +231,8 @@ def _cut_forward(total: int, dtype: DataType, cores: int, ub: int, lambd: np.flo
 
 
 def _mask_bytes(elements: int) -> int:
-    return max(32, -(-(-(-elements // 8)) // 32) * 32)
+    """One bit per element, in whole blocks of 32 bytes."""
+    return max(32, (elements + 255) // 256 * 32)
 
 
 def _buffers(op: str, dtype: DataType, elements: int, double: bool) -> tuple[Buffer, ...]:

@@ -2,9 +2,7 @@
 
 A Transpose transposes, a Cast rounds, a BroadcastTo writes every copy: the
 result of a call is what its launches made of the bytes, not an answer computed
-beside them. The arithmetic of HardShrink and HardShrinkGrad is
-`labkit.op.numerics`; rounding to 16 bits is nearest even (cann/ops-math
-c4193324 math/cast/op_kernel/arch35/cast_struct.h:136-157).
+beside them. The arithmetic is `labkit.op.numerics` and `labkit.op.cast`.
 """
 
 from __future__ import annotations
@@ -16,8 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from labkit.op.cast import round_cast
 from labkit.op.describe import contiguous_strides, element_count
-from labkit.op.dtypes import BF16, DataType
+from labkit.op.dtypes import DataType
 from labkit.op.numerics import hardshrink, hardshrink_grad
 from labkit.op.plan import Launch, Operand
 from labkit.sim.heap import Heap
@@ -101,32 +100,6 @@ class Task:
             round_cast(inputs[0], out)
         else:
             out[...] = inputs[0].reshape(out.shape) if inputs[0].size == out.size else inputs[0]
-
-
-def round_cast(source: Array, out: Array) -> None:
-    """Copy with conversion between float32, float16 and bfloat16, nearest even.
-
-    NaN stays NaN with its sign (the payload of a narrowed NaN is not settled
-    by any public source); overflow gives ∞.
-    """
-    if out.dtype == BF16.numpy:
-        wide = source if source.dtype == np.float32 else source.astype(np.float32)
-        out.view(np.uint16)[...] = _bfloat16_bits(np.ascontiguousarray(wide).view(np.uint32))
-        return
-    if source.dtype == BF16.numpy:
-        wide = np.ascontiguousarray(source).view(np.uint16).astype(np.uint32)
-        source = (wide << np.uint32(16)).view(np.float32)
-    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        out[...] = source
-
-
-def _bfloat16_bits(bits: Array) -> Array:
-    nan = (bits & np.uint32(0x7FFFFFFF)) > np.uint32(0x7F800000)
-    odd = (bits >> np.uint32(16)) & np.uint32(1)
-    rounded = (bits.astype(np.uint64) + np.uint64(0x7FFF) + odd) >> np.uint64(16)
-    quiet = (bits >> np.uint32(16)) | np.uint32(0x40)
-    narrow: Array = np.where(nan, quiet, rounded).astype(np.uint16)
-    return narrow
 
 
 # -- how each kernel addresses its operands ------------------------------------

@@ -1,0 +1,160 @@
+"""Pixels and letters put straight into a figure: what must be quick at every slider step.
+
+matplotlib lays out a text anew whenever it is drawn, one to seven milliseconds
+for a number; a panel that shows twenty numbers would spend its whole time
+there. `Lettering` sets a line from letters that were drawn once and kept, and
+`Stamp` copies an array of pixels without resampling it. Both are ordinary
+artists, so a full redraw and a quick one give the same pixels.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.artist import Artist
+from matplotlib.backends.backend_agg import RendererAgg
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox
+
+from labkit.draw.theme import DPI, MONO, SANS, Size
+
+__all__ = ["Lettering", "Stamp"]
+
+Pixels = npt.NDArray[np.uint8]
+
+
+class Stamp(Artist):
+    """An array of pixels at a fixed place: `x`, `y` are its top left corner from the figure's.
+
+    `pixels` is uint8 with shape (height, width, 4), RGBA; None draws nothing.
+    """
+
+    def __init__(self, x: float, y: float, pixels: Pixels | None = None) -> None:
+        super().__init__()
+        self.place = (x, y)
+        self.pixels = pixels
+        self.set_zorder(5)
+
+    def _corner(self) -> tuple[float, float]:
+        return self.place
+
+    def draw(self, renderer: Any) -> None:
+        """Copy the pixels into the renderer."""
+        if self.pixels is None or not self.pixels.size or not self.get_visible():
+            return
+        x, y = self._corner()
+        context = renderer.new_gc()
+        # Agg counts from the bottom, rows included.
+        bottom = renderer.height - y - self.pixels.shape[0]
+        renderer.draw_image(context, round(x), round(bottom), self.pixels[::-1])
+        context.restore()
+        self.stale = False
+
+    def get_window_extent(self, renderer: Any = None) -> Bbox:
+        """The rectangle covered, in pixels from the bottom left corner."""
+        figure = self.get_figure()
+        height = figure.get_size_inches()[1] * DPI if figure is not None else 0.0
+        rows, columns = (0, 0) if self.pixels is None else self.pixels.shape[:2]
+        x, y = self._corner()
+        return Bbox.from_bounds(x, height - y - rows, columns, rows)
+
+
+class Lettering(Stamp):
+    """One line of text that changes often; `x`, `y` to its baseline, from the top left corner."""
+
+    def __init__(
+        self,
+        x: float,
+        y: float,
+        text: str = "",
+        colour: str = "#000000",
+        *,
+        size: float = Size.TEXT,
+        bold: bool = False,
+        mono: bool = False,
+        align: str = "left",
+    ) -> None:
+        super().__init__(x, y)
+        self.face = (MONO if mono else SANS, size, bold)
+        self.align = align
+        self.text = ""
+        self.colour = ""
+        self.write(text, colour)
+
+    def write(self, text: str, colour: str | None = None) -> None:
+        """Change what is written, and in which colour."""
+        colour = colour or self.colour
+        if (text, colour) == (self.text, self.colour):
+            return
+        self.text, self.colour = text, colour
+        self.pixels = _set_line(text, colour, *self.face) if text.strip() else None
+        self.stale = True
+
+    def _corner(self) -> tuple[float, float]:
+        x, y = self.place
+        left, _, above = _measure(self.face[1])
+        if self.pixels is not None and self.align != "left":
+            wide = self.pixels.shape[1] - 2 * left
+            x -= wide if self.align == "right" else wide / 2
+        return x - left, y - above
+
+
+def _measure(size: float) -> tuple[int, int, int]:
+    """Pixels kept beside a letter, its height in all, and the part of that above the baseline."""
+    em = size * DPI / 72
+    return round(em * 0.3), round(em * 1.6), round(em * 1.2)
+
+
+@lru_cache(maxsize=1024)
+def _set_line(text: str, colour: str, family: str, size: float, bold: bool) -> Pixels:
+    """Set a line of text; RGBA, transparent where there is no ink."""
+    side, height, _ = _measure(size)
+    letters = [_letter(character, family, size, bold) for character in text]
+    pen = np.concatenate([[0.0], np.cumsum([advance for _, advance in letters])])
+    ink = np.zeros((height, round(float(pen[-1])) + 2 * side), np.uint8)
+    for (shape, _), place in zip(letters, pen):
+        start = round(float(place))
+        stop = min(start + shape.shape[1], ink.shape[1])
+        part = ink[:, start:stop]
+        np.maximum(part, shape[:, : stop - start], out=part)
+    pixels = np.empty((*ink.shape, 4), np.uint8)
+    pixels[..., :3] = [round(255 * part) for part in to_rgb(colour)]
+    pixels[..., 3] = ink
+    return pixels
+
+
+@lru_cache(maxsize=2048)
+def _letter(character: str, family: str, size: float, bold: bool) -> tuple[Pixels, float]:
+    """One letter's ink (uint8, 0 to 255) and how far the pen moves on, in pixels."""
+    side, height, above = _measure(size)
+    width = round(size * DPI / 72 * 1.5) + 2 * side
+    renderer = RendererAgg(width, height, DPI)
+    figure = Figure(figsize=(width / DPI, height / DPI), dpi=DPI, layout="none")
+    font = FontProperties(
+        family=family, size=size, weight="bold" if bold else "normal", style="normal"
+    )
+    text = Text(
+        side,
+        height - above,
+        character,
+        fontproperties=font,
+        color="black",
+        verticalalignment="baseline",
+        horizontalalignment="left",
+        usetex=False,
+        parse_math=False,
+    )
+    text.set_figure(figure)
+    text.draw(renderer)
+    ink = np.asarray(renderer.buffer_rgba())[..., 3].copy()
+    ten, none = (
+        renderer.get_text_width_height_descent(f"|{repeated}|", font, False)[0]
+        for repeated in (character * 10, "")
+    )
+    return ink, (ten - none) / 10
