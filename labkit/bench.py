@@ -20,6 +20,8 @@ import numpy as np
 
 __all__ = ["Row", "run"]
 
+_PAUSE = 0.3
+
 
 @dataclass(frozen=True)
 class Row:
@@ -71,11 +73,16 @@ def _print(row: Row) -> None:
 def _in_turn(
     first: Callable[[], Any], second: Callable[[], Any], rounds: int
 ) -> tuple[float, float]:
-    """Median seconds of two functions that run in turn, after a warm-up of each."""
+    """Median seconds of two functions that run in turn, after a warm-up of each.
+
+    Before each run stands a pause: a peer's worker threads go on spinning for a while after
+    their work and would take a core from the one that runs next.
+    """
     first(), second()
     times: tuple[list[float], list[float]] = ([], [])
     for _ in range(rounds):
         for function, kept in zip((first, second), times):
+            time.sleep(_PAUSE)
             start = time.perf_counter()
             function()
             kept.append(time.perf_counter() - start)

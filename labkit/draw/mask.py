@@ -7,46 +7,20 @@ same pixels.
 
 from __future__ import annotations
 
-import io
 import math
-import zlib
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from matplotlib.artist import Artist
-from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.patches import Rectangle, StepPatch
 
-from labkit.draw.mask_view import (
-    QUESTION,
-    MaskView,
-    agreement,
-    field_codes,
-    notes,
-    state_line,
-)
+from labkit.draw.mask_parts import BINS, FIELD, HEIGHT, REACH, RUNGS, WIDTH, MaskParts
+from labkit.draw.mask_view import MaskView, agreement, field_codes, notes, state_line
 from labkit.draw.numbers import number_text, percent, short_dtype
-from labkit.draw.stamp import Lettering, Stamp
-from labkit.draw.theme import DRAWING, Palette, Size, new_figure, palette, plot_area, write
+from labkit.draw.theme import DRAWING, Palette, palette, quick_png
 
 __all__ = ["HEIGHT", "WIDTH", "MaskPicture", "mask_figure"]
-
-WIDTH, HEIGHT = 1000, 575
-"""Pixels of the picture."""
-
-_REACH = 1.6
-"""The plots show x from −1.6 to 1.6."""
-
-_PLOT = (62, 280)
-_FIELD = (396, 124, 256)
-_LADDER = 692
-_RUNGS = 7
-_BINS = np.linspace(-1.625, 1.625, 53)
-"""Edges of the histogram, a sixteenth apart."""
 
 
 def mask_figure(view: MaskView, theme: str | Palette = "light") -> Figure:
@@ -60,7 +34,7 @@ def mask_figure(view: MaskView, theme: str | Palette = "light") -> Figure:
         return picture.figure
 
 
-class MaskPicture:
+class MaskPicture(MaskParts):
     """The mask picture for many states in turn: `update`, then `png`.
 
     `theme` is "light" or "dark". Everything here must run under
@@ -68,12 +42,8 @@ class MaskPicture:
     """
 
     def __init__(self, theme: str | Palette = "light") -> None:
-        self.colours = palette(theme)
-        self.figure, self.canvas = new_figure(WIDTH, HEIGHT, self.colours)
-        self.changing: list[Artist] = []
+        super().__init__(palette(theme))
         self._ground: Any = None
-        self._draw_what_stays()
-        self._make_what_changes()
 
     # -- use -------------------------------------------------------------------
 
@@ -91,173 +61,13 @@ class MaskPicture:
 
     def pixels(self) -> npt.NDArray[np.uint8]:
         """What was drawn last: uint8, (height, width, 3)."""
-        return np.asarray(self.canvas.buffer_rgba())[..., :3].copy()
+        pixels: npt.NDArray[np.uint8] = np.asarray(self.canvas.buffer_rgba())[..., :3].copy()
+        return pixels
 
     def png(self) -> bytes:
         """What was drawn last as PNG, packed for speed: for pictures that are shown once."""
         with DRAWING:
             return quick_png(self.canvas.buffer_rgba())
-
-    # -- what stays --------------------------------------------------------------
-
-    def _draw_what_stays(self) -> None:
-        figure, colours = self.figure, self.colours
-        head = {"size": Size.HEAD, "bold": True}
-        write(figure, 24, 36, QUESTION, colours.ink, size=Size.TITLE, bold=True)
-        ticks = [(float(x), str(x).replace("-", "−")) for x in (-1, 0, 1)]
-        left, wide = _PLOT
-        boxes = {
-            "forward": ((124, 124), (-1.75, 1.75), ticks),
-            "backward": ((288, 84), (-0.25, 1.3), [(0, "0"), (1, "grad")]),
-            "count": ((412, 104), (0.0, 1.1), []),
-        }
-        heads = {
-            "forward": "forward: hardshrink(x)",
-            "backward": "backward: what becomes of grad",
-            "count": "elements of self, counted over x",
-        }
-        self.plots: dict[str, Axes] = {}
-        for name, ((top, high), limits, y_ticks) in boxes.items():
-            write(figure, left, top - 12, heads[name], colours.ink, **head)  # type: ignore[arg-type]
-            self.plots[name] = plot_area(
-                figure,
-                (left, top, wide, high),
-                colours,
-                x=(-_REACH, _REACH),
-                y=limits,
-                x_ticks=ticks if name == "count" else (),
-                y_ticks=y_ticks,
-            )
-        write(figure, left + wide, 534, "x", colours.muted, size=Size.SMALL, align="right")
-
-        left, top, side = _FIELD
-        write(figure, left, top - 12, "a field of elements", colours.ink, **head)  # type: ignore[arg-type]
-        legend = (
-            ("x > λ: grad", colours.passes),
-            ("x < −λ: grad", colours.passes_negative),
-            ("|x| < λ: 0", colours.dead),
-            ("|x| = λ: 0", colours.edge),
-        )
-        for number, (text, colour) in enumerate(legend):
-            x, y = left + 132 * (number % 2), top + side + 70 + 22 * (number // 2)
-            self._box(x, y - 10, 12, 12, colour)
-            write(figure, x + 18, y, text, colours.muted, size=Size.SMALL)
-
-        for x, text in ((0, "x and its bits"), (190, "forward"), (256, "grad")):
-            write(figure, _LADDER + x, 144, text, colours.muted, size=Size.SMALL)
-
-    def _box(self, x: float, y: float, wide: float, high: float, colour: str) -> Rectangle:
-        box = Rectangle(
-            (x / WIDTH, 1 - (y + high) / HEIGHT),
-            wide / WIDTH,
-            high / HEIGHT,
-            transform=self.figure.transFigure,
-            facecolor=colour,
-            edgecolor="none",
-            linewidth=0.0,
-        )
-        self.figure.add_artist(box)
-        return box
-
-    # -- what changes ------------------------------------------------------------
-
-    def _make_what_changes(self) -> None:
-        colours = self.colours
-        self.bands = {name: self._band(axes) for name, axes in self.plots.items()}
-        count = self.plots["count"]
-        self.bars = {
-            name: self._add(count, StepPatch(np.zeros(52), _BINS, fill=True, color=c, lw=0.0), 4)
-            for name, c in (("dead", colours.line), ("live", colours.passes))
-        }
-        self.curves = {
-            (name, part): self._line(self.plots[name], colour)
-            for name in ("forward", "backward")
-            for part, colour in (("dead", colours.dead_ink), ("live", colours.passes))
-        }
-        self.dots = {
-            (name, part): self._dots(self.plots[name], filled=part == "filled")
-            for name in ("forward", "backward")
-            for part in ("open", "filled")
-        }
-        small = {"size": Size.SMALL}
-        self.state = (self._text(24, 60, colours.muted), self._text(24, 78, colours.muted))
-        middle = _PLOT[0] + _PLOT[1] / 2
-        self.zone = self._text(middle, 140, colours.dead_ink, align="center", **small)
-        self.edge = self._text(middle, 330, colours.edge, align="center", **small)
-
-        left, top, side = _FIELD
-        self.field = self._free(Stamp(left, top))
-        self.field_name = self._text(left + side, top - 12, colours.muted, align="right", **small)
-        self.rows = (
-            self._text(left - 6, top + 10, colours.muted, align="right", **small),
-            self._text(left - 6, top + side, colours.muted, align="right", **small),
-        )
-        self.share = self._free(Stamp(left, top + side + 8))
-        self.alive = self._text(left, top + side + 40, colours.passes, bold=True)
-        self.dead = self._text(
-            left + side, top + side + 40, colours.dead_ink, bold=True, align="right"
-        )
-        self.check = self._text(left, 534, colours.check, **small)
-
-        self.ladder_head = self._text(_LADDER, 112, colours.ink, size=Size.HEAD, bold=True)
-        self.ladder = [self._rung(168 + 44 * number) for number in range(_RUNGS)]
-        self.notes = [
-            self._text(_LADDER, 516 + 18 * number, colours.edge, **small) for number in range(2)
-        ]
-
-    def _free(self, stamp: Any) -> Any:
-        stamp.set_animated(True)
-        self.figure.add_artist(stamp)
-        self.changing.append(stamp)
-        return stamp
-
-    def _text(self, x: float, y: float, colour: str, **how: Any) -> Lettering:
-        lettering: Lettering = self._free(Lettering(x, y, "", colour, **how))
-        return lettering
-
-    def _rung(self, y: float) -> tuple[Lettering, ...]:
-        colours = self.colours
-        return (
-            self._text(_LADDER, y, colours.ink, mono=True),
-            self._text(_LADDER, y + 16, colours.muted, mono=True, size=Size.SMALL),
-            self._text(_LADDER + 190, y, colours.ink, bold=True),
-            self._text(_LADDER + 256, y, colours.ink, bold=True),
-        )
-
-    def _add(self, axes: Axes, artist: Any, order: int) -> Any:
-        artist.set_zorder(order)  # above the lines and ticks that stay, in both ways of drawing
-        artist.set_animated(True)
-        axes.add_artist(artist)
-        artist.set_clip_path(axes.patch)
-        self.changing.append(artist)
-        return artist
-
-    def _band(self, axes: Axes) -> Rectangle:
-        band = Rectangle((0, 0), 0, 1, facecolor=self.colours.dead, edgecolor="none", lw=0.0)
-        band.set_transform(axes.get_xaxis_transform())
-        return self._add(axes, band, 3)  # type: ignore[no-any-return]
-
-    def _line(self, axes: Axes, colour: str) -> Line2D:
-        line = Line2D(
-            [], [], color=colour, lw=2.5, ls="-", marker="", solid_capstyle="butt", antialiased=True
-        )
-        return self._add(axes, line, 5)  # type: ignore[no-any-return]
-
-    def _dots(self, axes: Axes, *, filled: bool) -> Line2D:
-        colours = self.colours
-        dots = Line2D(
-            [],
-            [],
-            ls="",
-            marker="o",
-            markersize=7.0,
-            markeredgewidth=1.6,
-            markeredgecolor=colours.edge if filled else colours.passes,
-            markerfacecolor=colours.edge if filled else colours.ground,
-            fillstyle="full",
-            antialiased=True,
-        )
-        return self._add(axes, dots, 6)  # type: ignore[no-any-return]
 
     # -- a state into the artists --------------------------------------------------
 
@@ -288,19 +98,19 @@ class MaskPicture:
 
     def _fill_plots(self, view: MaskView) -> None:
         limit = view.compared
-        inside = not math.isnan(limit) and limit < _REACH
-        half = -1.0 if math.isnan(limit) else min(limit, _REACH)
+        inside = not math.isnan(limit) and limit < REACH
+        half = -1.0 if math.isnan(limit) else min(limit, REACH)
         gap = math.nan
         for name, live_y in (("forward", half), ("backward", 1.0)):
             self.bands[name].set(x=-half, width=max(0.0, 2 * half))
             sign = -1 if name == "forward" else 1
-            top = _REACH if name == "forward" else 1.0
+            top = REACH if name == "forward" else 1.0
             if half < 0:
-                self.curves[name, "live"].set_data([-_REACH, _REACH], [sign * top, top])
+                self.curves[name, "live"].set_data([-REACH, REACH], [sign * top, top])
                 self.curves[name, "dead"].set_data([], [])
             else:
                 self.curves[name, "live"].set_data(
-                    [-_REACH, -half, gap, half, _REACH],
+                    [-REACH, -half, gap, half, REACH],
                     [sign * top, sign * live_y, gap, live_y, top],
                 )
                 self.curves[name, "dead"].set_data([-half, half], [0, 0])
@@ -317,7 +127,7 @@ class MaskPicture:
 
     def _fill_counts(self, view: MaskView) -> None:
         with np.errstate(invalid="ignore"):
-            bins = np.floor((view.x - np.float32(_BINS[0])) * np.float32(16))
+            bins = np.floor((view.x - np.float32(BINS[0])) * np.float32(16))
             bins = np.where(np.abs(bins - 26) <= 27, bins + 1, 0).astype(np.intp)
         bins = np.clip(bins, 0, 53).reshape(-1)
         every = np.bincount(bins, minlength=54)[1:53]
@@ -327,7 +137,7 @@ class MaskPicture:
         self.bars["live"].set_data(values=every / most, baseline=dead / most)
 
     def _fill_field(self, view: MaskView) -> None:
-        colours, side = self.colours, _FIELD[2]
+        colours, side = self.colours, FIELD[2]
         table = _rgba(colours.dead, colours.passes, colours.passes_negative, colours.edge)
         rows, columns = view.live.shape
         scale = side / max(rows, columns, 1)
@@ -348,7 +158,7 @@ class MaskPicture:
     def _fill_ladder(self, view: MaskView) -> None:
         colours = self.colours
         self.ladder_head.write(f"{short_dtype(view.dtype)}, one step at a time around λ")
-        rungs = [*view.rungs[:_RUNGS], *[None] * _RUNGS]
+        rungs = [*view.rungs[:RUNGS], *[None] * RUNGS]
         for texts, rung in zip(self.ladder, rungs):
             if rung is None:
                 for text in texts:
@@ -358,7 +168,7 @@ class MaskPicture:
             edge = abs(rung.value) == view.compared and not rung.grad
             value.write(number_text(rung.value), colours.edge if edge else colours.ink)
             bits.write(rung.bits)
-            parted = rung.forward != rung.grad
+            parted = rung.forward and not rung.grad
             for text, kept, name in ((forward, rung.forward, "x"), (grad, rung.grad, "grad")):
                 strange = parted or (edge and not kept)
                 plain = colours.passes if kept else colours.dead_ink
@@ -368,24 +178,3 @@ class MaskPicture:
 def _rgba(*colours: str) -> npt.NDArray[np.uint32]:
     rows = [[*(round(255 * part) for part in to_rgb(colour)), 255] for colour in colours]
     return np.array(rows, np.uint8).view(np.uint32).reshape(-1)
-
-
-def quick_png(rgba: Any) -> bytes:
-    """Pack RGBA pixels (height, width, 4) as an RGB PNG in the least time."""
-    from PIL import Image
-
-    rgb = np.asarray(Image.fromarray(np.asarray(rgba)).convert("RGB"))
-    height, width = rgb.shape[:2]
-    rows = np.zeros((height, 1 + 3 * width), np.uint8)  # each row starts with filter 0: none
-    rows[:, 1:] = rgb.reshape(height, -1)
-    stream = io.BytesIO(b"\x89PNG\r\n\x1a\n")
-    stream.seek(0, io.SEEK_END)
-    size = width.to_bytes(4, "big") + height.to_bytes(4, "big")
-    for kind, data in (
-        (b"IHDR", size + bytes([8, 2, 0, 0, 0])),
-        (b"IDAT", zlib.compress(rows.tobytes(), 1)),
-        (b"IEND", b""),
-    ):
-        stream.write(len(data).to_bytes(4, "big") + kind + data)
-        stream.write(zlib.crc32(kind + data).to_bytes(4, "big"))
-    return stream.getvalue()

@@ -102,7 +102,7 @@ def notes(view: MaskView) -> tuple[str, ...]:
     """What is surprising about this state, in few words; empty when nothing is."""
     found = []
     if math.isnan(view.lambd):
-        found.append("λ is nan: no comparison is true, nothing is dead")
+        found.append("no comparison with nan is true: nothing is dead")
     elif view.lambd < 0:
         found.append("a negative λ acts as 0: only ±0 is dead")
     elif view.compared == 0:
@@ -127,8 +127,8 @@ def alt_text(view: MaskView) -> str:
         f"{percent(view.total - view.alive, view.total)} get 0"
         + (f"; {edge} of these are exactly ±λ." if edge else "."),
         "Around λ, from above: " + "; ".join(_rung_text(rung) for rung in view.rungs) + ".",
-        *(f"{note[0].upper()}{note[1:]}." for note in notes(view)),
-        agreement(view) + ".",
+        *(f"Note: {note}." for note in notes(view)),
+        f"{agreement(view).capitalize()}.",
     ]
     return " ".join(told)
 

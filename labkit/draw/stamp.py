@@ -59,7 +59,7 @@ class Stamp(Artist):
     def get_window_extent(self, renderer: Any = None) -> Bbox:
         """The rectangle covered, in pixels from the bottom left corner."""
         figure = self.get_figure()
-        height = figure.get_size_inches()[1] * DPI if figure is not None else 0.0
+        height = figure.bbox.height if figure is not None else 0.0
         rows, columns = (0, 0) if self.pixels is None else self.pixels.shape[:2]
         x, y = self._corner()
         return Bbox.from_bounds(x, height - y - rows, columns, rows)
@@ -134,8 +134,9 @@ def _letter(character: str, family: str, size: float, bold: bool) -> tuple[Pixel
     """One letter's ink (uint8, 0 to 255) and how far the pen moves on, in pixels."""
     side, height, above = _measure(size)
     width = round(size * DPI / 72 * 1.5) + 2 * side
-    renderer = RendererAgg(width, height, DPI)
-    figure = Figure(figsize=(width / DPI, height / DPI), dpi=DPI, layout="none")
+    make: Any = RendererAgg
+    renderer = make(width, height, DPI)
+    figure = Figure(figsize=(width / DPI, height / DPI), dpi=DPI)
     font = FontProperties(
         family=family, size=size, weight="bold" if bold else "normal", style="normal"
     )

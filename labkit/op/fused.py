@@ -3,19 +3,107 @@
 Imported only when numba is installed; the same bits as the NumPy road in
 numerics.py, and the tests run both. The compiled code is cached beside this
 file (or in numba's own cache folder) so that only the first call waits.
+
+Large results are written past the caches ("non-temporal" stores). An ordinary
+store first reads the cache line that it is going to overwrite, a quarter of all
+memory traffic here, and memory is what this operator waits for.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
 
 __all__ = ["select"]
 
+_LINE = 64
+"""Bytes of a cache line: what one step of the streaming loop handles."""
+
+_STREAM_FROM = 4 * 1024 * 1024
+"""Bytes of result from which on it will not be found in the caches again anyway."""
+
+
+def select(values: Any, x: Any, mask: Any, limit: Any, out: Any) -> None:
+    """Write `values` where (x & mask) > limit, else 0; unsigned, one dtype, 1-d, contiguous."""
+    if out.nbytes >= _STREAM_FROM and out.ctypes.data % out.itemsize == 0:
+        lanes = _LINE // out.itemsize
+        first = min(-(out.ctypes.data // out.itemsize) % lanes, out.size)
+        stop = first + (out.size - first) // lanes * lanes
+        _select_streaming(values, x, mask, limit, out, first, stop)
+    else:
+        _select(values, x, mask, limit, out, 0, out.size)
+
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def select(values: Any, x: Any, mask: Any, limit: Any, out: Any) -> None:
-    """Out = values where (x & mask) > limit, else 0; all unsigned, one dtype, 1-d."""
-    for i in range(x.size):
+def _select(values: Any, x: Any, mask: Any, limit: Any, out: Any, first: int, stop: int) -> None:
+    for i in range(first, stop):
         out[i] = values[i] if (x[i] & mask) > limit else 0
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _select_streaming(
+    values: Any, x: Any, mask: Any, limit: Any, out: Any, first: int, stop: int
+) -> None:
+    """`out[first]` lies on a line and [first, stop) is whole lines; the rest is done plainly."""
+    _select(values, x, mask, limit, out, 0, first)
+    _whole_lines(values, x, mask, limit, out, first, stop)
+    _select(values, x, mask, limit, out, stop, out.size)
+
+
+def _lines(
+    context: Any, values: Any, x: Any, mask: Any, limit: Any, out: Any, first: Any, stop: Any
+) -> Any:
+    """The loop over whole lines, in LLVM's terms: numba has no word for such a store."""
+    bits = x.dtype.bitwidth
+    lanes = _LINE * 8 // bits
+    signature = types.void(values, x, mask, limit, out, first, stop)
+
+    def generate(target: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        arrays = zip((values, x, out), (args[0], args[1], args[4]))
+        read, compared, written = (
+            target.make_array(kind)(target, builder, array).data for kind, array in arrays
+        )
+        line = ir.VectorType(ir.IntType(bits), lanes)
+        mask_line, limit_line = (_everywhere(builder, line, value) for value in args[2:4])
+        entry = builder.block
+        loop = builder.append_basic_block("line")
+        done = builder.append_basic_block("done")
+        builder.cbranch(builder.icmp_signed("<", args[5], args[6]), loop, done)
+
+        builder.position_at_end(loop)
+        place = builder.phi(args[5].type)
+        place.add_incoming(args[5], entry)
+
+        def at(base: Any) -> Any:
+            return builder.bitcast(builder.gep(base, [place]), line.as_pointer())
+
+        magnitude = builder.and_(builder.load(at(compared), align=bits // 8), mask_line)
+        alive = builder.icmp_unsigned(">", magnitude, limit_line)
+        kept = builder.load(at(read), align=bits // 8)
+        result = builder.select(alive, kept, ir.Constant(line, [0] * lanes))
+        store = builder.store(result, at(written), align=_LINE)
+        hint = builder.module.add_metadata([ir.Constant(ir.IntType(32), 1)])
+        store.set_metadata("nontemporal", hint)
+        following = builder.add(place, ir.Constant(place.type, lanes))
+        place.add_incoming(following, loop)
+        builder.cbranch(builder.icmp_signed("<", following, args[6]), loop, done)
+
+        builder.position_at_end(done)
+        builder.fence("seq_cst")  # such stores are seen late by others without it
+        return target.get_dummy_value()
+
+    return signature, generate
+
+
+_whole_lines: Any = intrinsic(_lines)
+
+
+def _everywhere(builder: Any, line: Any, value: Any) -> Any:
+    """A vector with one value in all lanes."""
+    unset = ir.Constant(line, ir.Undefined)
+    single = builder.insert_element(unset, value, ir.Constant(ir.IntType(32), 0))
+    zeros = ir.Constant(ir.VectorType(ir.IntType(32), line.count), [0] * line.count)
+    return builder.shuffle_vector(single, unset, zeros)

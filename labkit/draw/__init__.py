@@ -1,0 +1,33 @@
+"""The lab's pictures: data in, matplotlib Figure out; no pyplot, no widgets, no device.
+
+Each picture is a module: what it shows as a frozen dataclass, a function that
+draws it, and a function that says the same in words.
+"""
+
+from __future__ import annotations
+
+from labkit.draw.html import image, show
+from labkit.draw.mask import MaskPicture, mask_figure
+from labkit.draw.mask_view import MaskView, Rung, alt_text
+from labkit.draw.road import Station, road, road_alt_text, road_figure
+from labkit.draw.theme import DARK, DRAWING, LIGHT, Palette, palette, to_png
+
+__all__ = [
+    "DARK",
+    "DRAWING",
+    "LIGHT",
+    "MaskPicture",
+    "MaskView",
+    "Palette",
+    "Rung",
+    "Station",
+    "alt_text",
+    "image",
+    "mask_figure",
+    "palette",
+    "road",
+    "road_alt_text",
+    "road_figure",
+    "show",
+    "to_png",
+]
