@@ -9,8 +9,9 @@ from __future__ import annotations
 from labkit.draw.html import image, show
 from labkit.draw.mask import MaskPicture, mask_figure
 from labkit.draw.mask_view import MaskView, Rung, alt_text
+from labkit.draw.png import to_png
 from labkit.draw.road import Station, road, road_alt_text, road_figure
-from labkit.draw.theme import DARK, DRAWING, LIGHT, Palette, palette, to_png
+from labkit.draw.theme import DARK, DRAWING, LIGHT, Palette, palette
 
 __all__ = [
     "DARK",

@@ -8,7 +8,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from labkit.draw.theme import to_png
+from labkit.draw.png import to_png
 
 __all__ = ["STYLE", "Shown", "image", "show"]
 

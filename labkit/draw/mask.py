@@ -18,7 +18,8 @@ from matplotlib.figure import Figure
 from labkit.draw.mask_parts import BINS, FIELD, HEIGHT, REACH, RUNGS, WIDTH, MaskParts
 from labkit.draw.mask_view import MaskView, agreement, field_codes, notes, state_line
 from labkit.draw.numbers import number_text, percent, short_dtype
-from labkit.draw.theme import DRAWING, Palette, palette, quick_png
+from labkit.draw.png import quick_png
+from labkit.draw.theme import DRAWING, Palette, palette
 
 __all__ = ["HEIGHT", "WIDTH", "MaskPicture", "mask_figure"]
 
@@ -56,8 +57,9 @@ class MaskPicture(MaskParts):
                 self._ground = self.canvas.copy_from_bbox(self.figure.bbox)
             else:
                 self.canvas.restore_region(self._ground)
+            renderer = self.canvas.get_renderer()
             for artist in self.changing:
-                self.figure.draw_artist(artist)
+                artist.draw(renderer)
 
     def pixels(self) -> npt.NDArray[np.uint8]:
         """What was drawn last: uint8, (height, width, 3)."""

@@ -18,19 +18,15 @@ changes them changes no picture of the lab, and the lab changes none of theirs.
 
 from __future__ import annotations
 
-import io
 import threading
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
-from PIL import Image
 
 from labkit.errors import LabValueError
 
@@ -46,8 +42,6 @@ __all__ = [
     "new_figure",
     "palette",
     "plot_area",
-    "quick_png",
-    "to_png",
     "write",
 ]
 
@@ -221,35 +215,3 @@ def plot_area(
         **shown,
     )
     return axes
-
-
-def to_png(figure: Figure) -> bytes:
-    """Draw a figure and return it as PNG, packed tightly: for pictures that are kept."""
-    with DRAWING:
-        canvas: Any = figure.canvas
-        if not isinstance(canvas, FigureCanvasAgg):
-            canvas = FigureCanvasAgg(figure)
-        canvas.draw()
-        stream = io.BytesIO()
-        Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB").save(
-            stream, "png", optimize=True
-        )
-        return stream.getvalue()
-
-
-def quick_png(rgba: Any) -> bytes:
-    """Pack RGBA pixels (uint8, height x width x 4) as an RGB PNG, for speed: shown once."""
-    rgb = np.asarray(Image.fromarray(np.asarray(rgba)).convert("RGB"))
-    height, width = rgb.shape[:2]
-    rows = np.zeros((height, 1 + 3 * width), np.uint8)  # a row starts with its filter; 0 is none
-    rows[:, 1:] = rgb.reshape(height, -1)
-    size = width.to_bytes(4, "big") + height.to_bytes(4, "big")
-    parts = [b"\x89PNG\r\n\x1a\n"]
-    for kind, data in (
-        (b"IHDR", size + bytes([8, 2, 0, 0, 0])),
-        (b"IDAT", zlib.compress(rows.data, 1)),
-        (b"IEND", b""),
-    ):
-        parts += [len(data).to_bytes(4, "big"), kind, data]
-        parts.append(zlib.crc32(kind + data).to_bytes(4, "big"))
-    return b"".join(parts)

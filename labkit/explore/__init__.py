@@ -8,7 +8,7 @@ panel is first displayed.
 from __future__ import annotations
 
 from labkit.explore.field import field
-from labkit.explore.mask import MaskPanel, mask
+from labkit.explore.mask import MaskPanel, mask, mask_picture
 from labkit.explore.panel import Panel, open_panels
 
-__all__ = ["MaskPanel", "Panel", "field", "mask", "open_panels"]
+__all__ = ["MaskPanel", "Panel", "field", "mask", "mask_picture", "open_panels"]

@@ -9,52 +9,25 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from labkit.draw.html import Shown, show
 from labkit.draw.mask import HEIGHT, WIDTH, MaskPicture, mask_figure
 from labkit.draw.mask_view import MaskView, alt_text
-from labkit.draw.theme import quick_png
-from labkit.errors import AclnnError, LabError, LabValueError
+from labkit.draw.png import quick_png
+from labkit.errors import AclnnError, LabError
 from labkit.explore.field import run_mask
+from labkit.explore.mask_state import DTYPES, GRAD_DTYPES, SHAPES, MaskState, changed
 from labkit.explore.panel import Panel, Problem, Rendered
 from labkit.host.device import Device
-from labkit.op.dtypes import data_type
 from labkit.operators import default_device
 
 if TYPE_CHECKING:
     from labkit.explore.shell import Controls
 
-__all__ = ["DTYPES", "GRAD_DTYPES", "SHAPES", "MaskPanel", "MaskState", "bench_step", "mask"]
-
-DTYPES = ("float32", "float16", "bfloat16")
-GRAD_DTYPES = ("same as self", *DTYPES)
-SHAPES: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
-    "(8, 8)": ((8, 8), (8, 8)),
-    "(64, 64)": ((64, 64), (64, 64)),
-    "(256, 256)": ((256, 256), (256, 256)),
-    "grad (64, 1), self (64, 64)": ((64, 1), (64, 64)),
-    "grad (64, 64), self (1, 64)": ((64, 64), (1, 64)),
-    "grad (2, 3), self (4,)": ((2, 3), (4,)),
-}
-"""Shapes of grad and self by the words of the menu. The last pair does not broadcast."""
+__all__ = ["MaskPanel", "MaskState", "bench_step", "mask", "mask_picture"]
 
 _LEAST, _MOST, _STEP = -0.5, 1.5, 0.01
-
-
-@dataclass(frozen=True)
-class MaskState:
-    """What the panel was asked to show.
-
-    `lambd` is the number, `typed` how it was written; `dtype` that of self;
-    `grad_dtype` one of `GRAD_DTYPES`, `shape` a key of `SHAPES`.
-    """
-
-    lambd: float = 0.5
-    typed: str = "0.5"
-    dtype: str = "float32"
-    grad_dtype: str = GRAD_DTYPES[0]
-    shape: str = "(64, 64)"
 
 
 def mask(
@@ -82,6 +55,15 @@ def mask(
     """
     start = {"lambd": lambd, "dtype": dtype, "grad_dtype": grad_dtype, "shape": shape}
     return MaskPanel(device, start, theme=theme, name=name, raise_errors=raise_errors)
+
+
+def mask_picture(device: Device | None = None, *, theme: str = "light", **start: Any) -> Shown:
+    """The picture of the mask panel, standing still; arguments as for `mask`.
+
+    Raises what the operator or the device raises.
+    """
+    view = look(device or default_device(), changed(MaskState(), start))
+    return show(mask_figure(view, theme), alt_text(view))
 
 
 class MaskPanel(Panel[MaskState]):
@@ -115,20 +97,7 @@ class MaskPanel(Panel[MaskState]):
 
     def changed(self, state: MaskState, changes: dict[str, Any]) -> MaskState:
         """The state with what was typed or chosen; raises `LabValueError` where it cannot be."""
-        wanted = dict(changes)
-        if "lambd" in wanted:
-            wanted["lambd"], wanted["typed"] = read_number(wanted["lambd"])
-        elif "typed" in wanted:
-            raise LabValueError("set lambd; what was typed follows from it")
-        if "dtype" in wanted:
-            wanted["dtype"] = _chosen("dtype", _dtype_name(wanted["dtype"]), DTYPES)
-        if "grad_dtype" in wanted:
-            kind = _dtype_name(wanted["grad_dtype"])
-            kind = GRAD_DTYPES[0] if kind == "same" else kind
-            wanted["grad_dtype"] = _chosen("grad_dtype", kind, GRAD_DTYPES)
-        if "shape" in wanted:
-            wanted["shape"] = _chosen("shape", str(wanted["shape"]), tuple(SHAPES))
-        return replace(state, **wanted)
+        return changed(state, changes)
 
     def controls(self) -> Controls:
         """λ as slider and box, dtype, gradient dtype, shapes."""
@@ -213,39 +182,6 @@ def refusal(error: AclnnError) -> Problem:
     """What a panel says when the operator refuses: the code, its name, the library's reason."""
     reason = (error.message or str(error)).strip().splitlines()[0]
     return Problem(f"{error.status} {error.name}: {reason}", str(error), expected=True)
-
-
-def read_number(value: Any) -> tuple[float, str]:
-    """A number and how it is written; takes what people type: −1, 1e-8, nan, ∞.
-
-    >>> read_number("−0.5"), read_number(0.25)
-    ((-0.5, '−0.5'), (0.25, '0.25'))
-    """
-    if isinstance(value, str):
-        written = value.strip()
-        try:
-            return float(written.replace("−", "-").replace("∞", "inf")), written
-        except ValueError:
-            raise LabValueError(
-                f"λ is {written!r}, which is no number; right would be 0.3, −1, 1e-8, nan or inf"
-            ) from None
-    try:
-        number = float(value)
-    except (TypeError, ValueError) as error:
-        raise LabValueError(f"λ must be a number, not {value!r}") from error
-    return number, repr(number)
-
-
-def _dtype_name(value: Any) -> str:
-    if value in (*GRAD_DTYPES, "same"):
-        return str(value)
-    return str(data_type(value).numpy.name)
-
-
-def _chosen(name: str, value: str, known: tuple[str, ...]) -> str:
-    if value not in known:
-        raise LabValueError(f"{name} is {value!r}; right would be one of: {'; '.join(known)}")
-    return value
 
 
 def bench_step(steps: int = 30) -> tuple[float, float]:

@@ -132,7 +132,7 @@ def problem_html(problem: Problem | None, *, stale: bool) -> str:
     if problem is None:
         return '<div class="labkit-error"></div>'
     folded = (
-        f"<details><summary>traceback</summary><pre>{escape(problem.details)}</pre></details>"
+        f"<details><summary>details</summary><pre>{escape(problem.details)}</pre></details>"
         if problem.details
         else ""
     )

@@ -8,7 +8,7 @@ data/dtypes.json and data/promote.json.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -68,7 +68,7 @@ class DataType:
         """The number in the C interface."""
         return -1 if self is UNDEFINED else self.value
 
-    @property
+    @cached_property
     def numpy(self) -> np.dtype[Any]:
         """The NumPy dtype with the same bits; LabValueError where there is none."""
         if self.numpy_name is None:

@@ -141,7 +141,8 @@ def _run(values: Array, x: Array, lambd: Any, out: Array | None, op: str) -> Arr
         out = np.empty(x.shape, x.dtype)
     elif out.dtype != x.dtype or out.shape != x.shape:
         raise LabValueError(f"out must be {x.dtype}{list(x.shape)}")
-    limit = _limit(dtype, float32_bits(as_scalar(lambd).to_float()), op)
+    value = lambd if type(lambd) is np.float32 else as_scalar(lambd).to_float()
+    limit = _limit(dtype, float32_bits(value), op)
     _select(values, x, limit, out)
     return out
 
@@ -173,7 +174,7 @@ def _select(values: Array, x: Array, limit: int | None, out: Array) -> None:
         return
     bits = np.dtype(f"u{x.dtype.itemsize}")
     flat_values, flat_x, flat_out = (a.reshape(-1).view(bits) for a in (values, x, out))
-    magnitude = int(np.iinfo(bits).max) >> 1
+    magnitude = (1 << (8 * x.dtype.itemsize - 1)) - 1
     fast = _fast_kernel()
     workers = core_count() if x.size > _SERIAL else 1
     kernel: Callable[..., None] = _tiles if fast is None else fast

@@ -83,8 +83,9 @@ class Block:
     @property
     def canaries_intact(self) -> bool:
         """Whether nothing was written in front of or behind the block."""
-        behind = self._data[_GUARD + self.size :]
-        return bool((self._data[:_GUARD] == _CANARY).all() and (behind == _CANARY).all())
+        front = self._data[:_GUARD].tobytes()
+        behind = self._data[_GUARD + self.size :].tobytes()
+        return front.count(_CANARY) == len(front) and behind.count(_CANARY) == len(behind)
 
     def poison(self) -> None:
         """Overwrite the block as freed memory."""

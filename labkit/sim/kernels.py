@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -38,10 +39,17 @@ class Access:
     shape: tuple[int, ...]
     strides: tuple[int, ...]
 
-    @property
+    @cached_property
+    def is_dense(self) -> bool:
+        """Whether the elements lie row-major, one after another."""
+        return self.strides == contiguous_strides(self.shape)
+
+    @cached_property
     def span(self) -> tuple[int, int]:
         """First byte and number of bytes that the view reaches."""
         item = self.dtype.itemsize or 1
+        if self.is_dense:
+            return self.address, element_count(self.shape) * item
         low = high = 0
         for size, stride in zip(self.shape, self.strides):
             if size == 0:
@@ -54,10 +62,9 @@ class Access:
         """The view as a NumPy array over device memory."""
         start, nbytes = self.span
         item = self.dtype.itemsize or 1
-        dense = self.strides == contiguous_strides(self.shape)
-        raw = heap.view(start, nbytes, what, write=write and dense)
+        raw = heap.view(start, nbytes, what, write=write and self.is_dense)
         typed = raw.view(self.dtype.numpy)
-        if dense:
+        if self.is_dense:
             return typed.reshape(self.shape)
         return np.lib.stride_tricks.as_strided(
             typed[(self.address - start) // item :],
@@ -190,6 +197,8 @@ def overlaps(first: Access, second: Access) -> bool:
 
 def writes_twice(view: Access) -> bool:
     """Whether two elements of a view share an address, so that the last writer wins."""
+    if view.is_dense:
+        return False
     axes = sorted((abs(stride), size) for stride, size in zip(view.strides, view.shape) if size > 1)
     if element_count(view.shape) <= 1:
         return False

@@ -1,29 +1,41 @@
-"""Plays one scripted sequence of lifecycle.jsonl on the software NPU, through its C interface."""
+"""Plays one scripted sequence of lifecycle.jsonl on the software NPU, through its C interface.
+
+A sequence names its tensors, scalars, executors, streams and addresses; a step
+is a verb with arguments. What a step returns is compared with what the real
+framework returned for it.
+"""
 
 from __future__ import annotations
 
+import inspect
 import re
 import threading
 from typing import Any
 
-from labkit.errors import LabError, LifetimeError
-from labkit.op.dtypes import data_type
+from vector_files import raw_bytes
+
+from labkit.op import Scalar, data_type
 from labkit.sim import SoftwareNpu
 
 NAMED_BYTES = 4096
 WORKSPACE_BYTES = 64 * 1024 * 1024
+UNTOUCHED = 12345
+
+HAS_OP_CACHE = "environ" in inspect.signature(SoftwareNpu).parameters
+"""Whether the software NPU has the op cache, which reads its switches from an environment."""
 
 
 class Script:
     """One machine, with the names that a sequence uses for addresses, tensors and executors."""
 
     def __init__(self, sequence: dict[str, Any], *, strict: bool) -> None:
-        env = sequence.get("env", {})
+        # Without an op cache every phase 1 is a miss, whatever the switches say.
+        switches = {"environ": sequence.get("env", {})} if HAS_OP_CACHE else {}
         self.npu = SoftwareNpu(
             sequence["soc"],
             strict=strict,
             kernel_workspaces="auto" if sequence["kernel_workspaces"] == "950" else "none",
-            **({"environ": env} if env else {}),
+            **switches,
         )
         self.ffi = self.npu.ffi
         self.addresses: dict[str, int] = {}
@@ -39,6 +51,7 @@ class Script:
             self.do_scalar(name, desc)
 
     def call(self, name: str, *args: Any) -> Any:
+        """Call a C function; raises what the software NPU wants raised."""
         result = self.npu.symbol(name)(*args)
         error = self.npu.take_error()
         if error is not None:
@@ -55,19 +68,23 @@ class Script:
             return self.ffi.cast("void *", name)
         if name not in self.addresses:
             out = self.ffi.new("void **")
-            size = WORKSPACE_BYTES if name.startswith("ws") else NAMED_BYTES
-            assert self.call("aclrtMalloc", out, size, 0) == 0
+            assert self.call("aclrtMalloc", out, self.bytes_of(name), 0) == 0
             self.addresses[name] = self.npu.address(out[0])
         return self.ffi.cast("void *", self.addresses[name])
 
+    def bytes_of(self, name: str) -> int:
+        """How much memory stands behind a named address."""
+        return WORKSPACE_BYTES if name.startswith("ws") else NAMED_BYTES
+
     def named(self, address: int) -> str:
+        """An address as the vectors write it: name, name+bytes, null, or a number."""
         for name, start in self.addresses.items():
-            size = WORKSPACE_BYTES if name.startswith("ws") else NAMED_BYTES
-            if start <= address < start + size:
+            if start <= address < start + self.bytes_of(name):
                 return name if address == start else f"{name}+{address - start}"
         return "null" if address == 0 else hex(address)
 
     def stream(self, name: str | None) -> Any:
+        """The stream of that name; None is the null stream."""
         if name is None:
             return self.ffi.NULL
         if name not in self.streams:
@@ -79,20 +96,40 @@ class Script:
     # -- steps -----------------------------------------------------------------
 
     def play(self, step: list[Any]) -> dict[str, Any]:
+        """Play one step; returns what the vectors record of it."""
         verb, *args = step
         before = set(self.npu.executors.live)
         logged = len(self.npu.log)
+        queued = self.queue_lengths()
         result = getattr(self, f"do_{verb}")(*args)
-        launched = list(self.npu.log)[logged:]
-        if verb == "phase2" and launched:
-            result["launched"] = [self._launch(entry) for entry in launched]
+        if verb == "phase2":
+            self.add_launches(result, logged, queued)
         gone = before - set(self.npu.executors.live)
         if gone:
             by_handle = {self.npu.address(p): n for n, p in self.executors.items()}
             result["destroyed"] = [by_handle[handle] for handle in sorted(gone)]
         return result
 
-    def _launch(self, entry: Any) -> list[Any]:
+    def add_launches(self, result: dict[str, Any], logged: int, queued: dict[str, int]) -> None:
+        """Add what phase 2 launched, and on which stream."""
+        launched = list(self.npu.log)[logged:]
+        if not launched:
+            return
+        result["launched"] = [self.launch(entry) for entry in launched]
+        now = self.queue_lengths()
+        grown = [name for name, length in now.items() if length > queued.get(name, 0)]
+        if grown:
+            (result["stream"],) = grown
+
+    def queue_lengths(self) -> dict[str, int]:
+        """How many pieces of work wait on each named stream ("null": the default one)."""
+        runtime = self.npu.runtime
+        named = {None: "null"} | {name: name for name in self.streams}
+        streams = {shown: runtime.stream_of(self.stream(name)) for name, shown in named.items()}
+        return {shown: len(stream.queue) for shown, stream in streams.items()}
+
+    def launch(self, entry: Any) -> list[Any]:
+        """One entry of the launch log as the vectors write it."""
         op = "memcpyAsync" if entry.op_type == "CopyNpuToNpu" else entry.op_type
         row = [op, entry.core, [self.named(a) for a in entry.addresses]]
         return row if entry.state == "queued" else [*row, entry.state]
@@ -117,12 +154,11 @@ class Script:
 
     def do_scalar(self, name: str, desc: dict[str, Any]) -> dict[str, Any]:
         kind = data_type(desc["dtype"])
-        if "bits" in desc:
-            raw = int(desc["bits"], 16).to_bytes(kind.itemsize or 8, "little")
-        else:
-            from labkit.op.scalar import Scalar
-
-            raw = Scalar(float(desc["value"]), kind).raw
+        raw = (
+            raw_bytes(kind, desc["bits"])
+            if "bits" in desc
+            else Scalar(float(desc["value"]), kind).raw
+        )
         value = self.ffi.new("char[]", raw + b"\0" * 16)
         pointer = self.call("aclCreateScalar", self.ffi.cast("void *", value), kind.acl_value)
         self.scalars[name] = pointer
@@ -138,27 +174,31 @@ class Script:
         executor_name: str,
         null: str = "",
     ) -> dict[str, Any]:
-        tensor = lambda name: self.ffi.NULL if name is None else self.tensors[name]  # noqa: E731
-        size = self.ffi.new("uint64_t *", 12345)
+        size = self.ffi.new("uint64_t *", UNTOUCHED)
         executor = self.ffi.new("aclOpExecutor **")
         status = self.call(
             "aclnnHardshrinkBackwardGetWorkspaceSize",
-            tensor(grad),
-            tensor(self_),
-            self.ffi.NULL if lambd is None else self.scalars[lambd],
-            tensor(out),
+            self.given(self.tensors, grad),
+            self.given(self.tensors, self_),
+            self.given(self.scalars, lambd),
+            self.given(self.tensors, out),
             self.ffi.NULL if null == "null_ws" else size,
             self.ffi.NULL if null == "null_executor" else executor,
         )
         if status:
-            untouched = size[0] == 12345 and executor[0] == self.ffi.NULL
-            word = "untouched" if untouched else "changed"
-            return {"ret": status, "ws": word, "executor": word}
+            return {
+                "ret": status,
+                "ws": "untouched" if size[0] == UNTOUCHED else "changed",
+                "executor": "untouched" if executor[0] == self.ffi.NULL else "changed",
+            }
         self.sizes[size_name] = size[0]
         self.executors[executor_name] = executor[0]
-        hit = getattr(self.npu.executors, "is_hit", lambda handle: False)
-        kind = "cache_hit" if hit(self.npu.address(executor[0])) else "new"
-        return {"ret": 0, "ws": size[0], "executor": kind}
+        hit = HAS_OP_CACHE and self.npu.executors.is_hit(self.npu.address(executor[0]))
+        return {"ret": 0, "ws": size[0], "executor": "cache_hit" if hit else "new"}
+
+    def given(self, table: dict[str, Any], name: str | None) -> Any:
+        """The object of that name in a table; None is the null pointer."""
+        return self.ffi.NULL if name is None else table[name]
 
     def do_phase2(
         self, workspace: Any, size: Any, executor: str | None, stream: str | None
@@ -167,98 +207,96 @@ class Script:
             "aclnnHardshrinkBackward",
             self.address(workspace),
             self.sizes[size] if isinstance(size, str) else size,
-            self.ffi.NULL if executor is None else self.executors[executor],
+            self.given(self.executors, executor),
             self.stream(stream),
         )
         return {"ret": status}
 
     def do_repeatable(self, executor: str | None) -> dict[str, Any]:
-        pointer = self.ffi.NULL if executor is None else self.executors[executor]
+        pointer = self.given(self.executors, executor)
         return {"ret": self.call("aclSetAclOpExecutorRepeatable", pointer)}
 
     def do_destroy(self, executor: str | None) -> dict[str, Any]:
-        pointer = self.ffi.NULL if executor is None else self.executors[executor]
+        pointer = self.given(self.executors, executor)
         return {"ret": self.call("aclDestroyAclOpExecutor", pointer)}
 
-    def _set(self, function: str, executor: str, index: int, tensor: str, address: Any) -> Any:
-        return {
-            "ret": self.call(
-                function,
-                self.executors[executor],
-                index,
-                self.tensors[tensor],
-                self.address(address),
-            )
-        }
+    def set_address(
+        self, function: str, executor: str | None, index: int, tensor: str | None, address: Any
+    ) -> dict[str, Any]:
+        pointer = self.given(self.executors, executor)
+        target = self.given(self.tensors, tensor)
+        return {"ret": self.call(function, pointer, index, target, self.address(address))}
 
-    def do_set_input(self, *args: Any) -> Any:
-        return self._set("aclSetInputTensorAddr", *args)
+    def do_set_input(self, *args: Any) -> dict[str, Any]:
+        return self.set_address("aclSetInputTensorAddr", *args)
 
-    def do_set_output(self, *args: Any) -> Any:
-        return self._set("aclSetOutputTensorAddr", *args)
+    def do_set_output(self, *args: Any) -> dict[str, Any]:
+        return self.set_address("aclSetOutputTensorAddr", *args)
 
-    def do_set_tensor(self, *args: Any) -> Any:
-        return self._set("aclSetTensorAddr", *args)
+    def do_set_tensor(self, *args: Any) -> dict[str, Any]:
+        return self.set_address("aclSetTensorAddr", *args)
 
-    def do_set_raw(self, tensor: str, address: Any) -> Any:
-        args = (self.tensors[tensor], self.address(address))
-        return {"ret": self.call("aclSetRawTensorAddr", *args)}
+    def do_set_raw(self, tensor: str | None, address: Any) -> dict[str, Any]:
+        target = self.given(self.tensors, tensor)
+        return {"ret": self.call("aclSetRawTensorAddr", target, self.address(address))}
 
-    def do_destroy_tensor(self, name: str) -> Any:
+    def do_destroy_tensor(self, name: str) -> dict[str, Any]:
         return {"ret": self.call("aclDestroyTensor", self.tensors[name])}
 
-    def do_destroy_scalar(self, name: str) -> Any:
+    def do_destroy_scalar(self, name: str) -> dict[str, Any]:
         return {"ret": self.call("aclDestroyScalar", self.scalars[name])}
 
-    def do_inject(self, kernel: str, code: int | None) -> Any:
-        name = {"memcpy": "CopyNpuToNpu"}.get(kernel, kernel)
+    def do_inject(self, kernel: str, code: int | None) -> dict[str, Any]:
         if kernel.startswith("GetWorkspace:"):
             self.npu.faults.fail_prepare(kernel.partition(":")[2], code)
         else:
+            name = "CopyNpuToNpu" if kernel == "memcpy" else kernel
             self.npu.faults.fail_launcher(name, code)
         return {}
 
-    def do_inject_rt(self, after: int | None, code: int = 507011) -> Any:
+    def do_inject_rt(self, after: int | None, code: int = 507011) -> dict[str, Any]:
         if after is None:
             self.npu.faults.cancel_launch()
         else:
             self.npu.faults.fail_runtime_launch(after, code)
         return {}
 
-    def do_thread(self, steps: list[Any]) -> Any:
+    def do_thread(self, steps: list[Any]) -> dict[str, Any]:
         results: list[Any] = []
+        errors: list[BaseException] = []
 
         def run() -> None:
-            self.call("aclrtSetDevice", 0)
-            for step in steps:  # of a thread's steps only the returned values were recorded
-                played = self.play(step)
-                results.append({key: played[key] for key in ("ret", "ws", "executor") if key in played})
+            try:
+                self.call("aclrtSetDevice", 0)
+                for step in steps:  # of a thread's steps only the returned values were recorded
+                    played = self.play(step)
+                    kept = ("ret", "ws", "executor")
+                    results.append({key: played[key] for key in kept if key in played})
+            except BaseException as error:
+                errors.append(error)
 
         thread = threading.Thread(target=run)
         thread.start()
         thread.join()
+        if errors:
+            raise errors[0]
         return {"steps": results}
 
-    def do_sleep(self, seconds: float) -> Any:
+    def do_sleep(self, seconds: float) -> dict[str, Any]:
         return {}
 
-    def do_errs(self) -> Any:
-        return {"messages": [_message(entry) for entry in self.npu.messages.take()]}
+    def do_errs(self) -> dict[str, Any]:
+        return {"messages": [message(entry) for entry in self.npu.messages.take()]}
 
-    def do_errmsg(self) -> Any:
-        pointer = self.call("aclGetRecentErrMsg")
-        text = self.ffi.string(pointer).decode()
+    def do_errmsg(self) -> dict[str, Any]:
+        text = self.ffi.string(self.call("aclGetRecentErrMsg")).decode()
         found = re.findall(r"E[A-Z]?\d{4}", text)
         return {"codes_in_text": {code: found.count(code) for code in dict.fromkeys(found)}}
 
 
-def _message(entry: Any) -> dict[str, Any]:
+def message(entry: Any) -> dict[str, Any]:
+    """An entry of the error list as the vectors write it: code and values, no text."""
     fields = dict(entry.fields)
     if "reason" in fields:
         fields["shapes_in_reason"] = re.findall(r"\[[^]]*\]", fields.pop("reason"))
-    if fields:
-        return {"code": entry.code, **fields}
-    return {"code": entry.code, "values": list(entry.values)}
-
-
-__all__ = ["LabError", "LifetimeError", "Script"]
+    return {"code": entry.code, **(fields or {"values": list(entry.values)})}
