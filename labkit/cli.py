@@ -1,6 +1,7 @@
 """The `labkit` command.
 
     labkit run        one call of the operator; without arguments the documentation's example
+    labkit explain    what a call will do, step by step, each with its source and its reason
     labkit doctor     what is here, what works, what to do about the rest
     labkit bench      speed, as ratios against NumPy and PyTorch in one run
     labkit notebooks  execute the notebooks and store their outputs, or check them
@@ -40,6 +41,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
+    from labkit.explain.cli import add_arguments
+    from labkit.explain.cli import run as explain_run
+
     parser = argparse.ArgumentParser(
         prog="labkit", description="A lab around one accelerator operator, aclnnHardshrinkBackward."
     )
@@ -55,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     _device_options(run)
     run.add_argument("--dtype", help="dtype of tensors given as numbers (default float32)")
-    run.add_argument("--lambd", help="λ (default 0.5)")
+    run.add_argument("--lambd", help="λ (default 0.5; in the example 2)")
     run.add_argument("--grad", metavar="TENSOR", help="the gradient (gradOutput)")
     run.add_argument("--self", metavar="TENSOR", dest="self_", help="the forward input")
     run.add_argument("--out-dtype", help="dtype of the result (default: the promoted one)")
@@ -63,6 +67,10 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--record", action="store_true", help="print every C call")
     run.add_argument("--json", action="store_true", help="print one JSON object")
     run.set_defaults(function=_run)
+
+    explain = commands.add_parser("explain", help="the chain of a call, without running it")
+    add_arguments(explain)
+    explain.set_defaults(function=explain_run)
 
     doctor = commands.add_parser("doctor", help="what is here and what works")
     doctor.add_argument("--device", choices=("npu", "sim", "auto"), help="the device to judge by")
@@ -90,8 +98,11 @@ def _device_options(parser: argparse.ArgumentParser) -> None:
 
 # -- run -----------------------------------------------------------------------
 
-_EXAMPLE_GRAD = "[[1, 1], [1, 1]]"
-_EXAMPLE_SELF = "[[0, 0.5], [0.6, 1]]"
+# The numbers of the documentation's own example program:
+# cann/ops-nn e5c3fa93 activation/hard_shrink_grad/docs/aclnnHardshrinkBackward.md
+_EXAMPLE_GRAD = "[[0, 0], [1, 1]]"
+_EXAMPLE_SELF = "[[1, 2], [3, 4]]"
+_EXAMPLE_LAMBD = 2.0
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -99,7 +110,10 @@ def _run(options: argparse.Namespace) -> int:
     from labkit.tensor_text import number, tensor
 
     dtype = options.dtype or "float32"
-    lambd = 0.5 if options.lambd is None else number("--lambd", options.lambd)
+    is_example = options.grad is None and options.self_ is None
+    lambd = _EXAMPLE_LAMBD if is_example else 0.5
+    if options.lambd is not None:
+        lambd = number("--lambd", options.lambd)
     self_text = options.self_ or (options.grad and _same_shape(options.grad)) or _EXAMPLE_SELF
     x = tensor("--self", self_text, dtype)
     with open_device(options.device, options.index, options.soc) as device:
@@ -108,7 +122,7 @@ def _run(options: argparse.Namespace) -> int:
                 x, lambd=lambd, out_dtype=options.out_dtype, device=device, check=False
             )
         else:
-            ones = options.grad or (_EXAMPLE_GRAD if options.self_ is None else None)
+            ones = options.grad or (_EXAMPLE_GRAD if is_example else None)
             grad = _ones_like(x) if ones is None else tensor("--grad", ones, dtype)
             call = hardshrink_backward(
                 grad, x, lambd=lambd, out_dtype=options.out_dtype, device=device, check=False

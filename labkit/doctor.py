@@ -112,7 +112,7 @@ def _try_device(report: Report, kind: str) -> bool:
 
     try:
         with open_device(kind) as device:
-            call = hardshrink_backward([[1, 1], [1, 1]], [[0, 0.5], [0.6, 1]], device=device)
+            call = hardshrink_backward([[0, 0], [1, 1]], [[1, 2], [3, 4]], lambd=2.0, device=device)
     except LabError as error:
         report.say("!!", f"{'NPU' if kind == 'npu' else 'software NPU'}: {error}")
         return False
