@@ -21,6 +21,7 @@ from labkit.host.device import Device, fork_refusal, forked
 from labkit.host.twophase import Call, Output, RawScalar, call_operator
 from labkit.op.dtypes import FLOAT, UNDEFINED, data_type, promote_type
 from labkit.op.scalar import Scalar, as_scalar
+from labkit.op.tables import find_soc, socs
 
 __all__ = ["default_device", "hardshrink", "hardshrink_backward", "open_device"]
 
@@ -53,8 +54,18 @@ def open_device(
     'software NPU as Ascend910B1'
     """
     asked = wanted_kind(kind)
-    if not isinstance(index, int) or index < 0:
+    if not isinstance(index, int) or not 0 <= index < 2**31:
         raise LabValueError(f"index must be a device number from 0, not {index!r}")
+
+    def fits(chip: str) -> bool:
+        if soc is None or chip == soc:
+            return True
+        return soc not in socs() and chip in socs() and socs()[chip].short == find_soc(soc).short
+
+    if npu is not None and ((asked == "npu" and kind) or not fits(npu.soc.name)):
+        raise LabValueError(
+            f"npu is a {npu.source}; that does not go with kind={kind!r}, soc={soc!r}"
+        )
 
     def software() -> CInterface:
         from labkit.sim import SoftwareNpu
@@ -64,7 +75,7 @@ def open_device(
         )
         return made
 
-    return open_device_on("sim" if npu is not None else asked, index, soc, software)
+    return open_device_on("sim" if npu is not None else asked, index, soc, software, fits)
 
 
 def default_device() -> Device:

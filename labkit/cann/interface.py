@@ -79,10 +79,17 @@ class MissingSymbol(DeviceNotAvailable):
     header does not declare it, so that nothing was searched).
     """
 
-    def __init__(self, symbol: str, searched: Iterable[str] = (), *, detail: str = "") -> None:
+    def __init__(
+        self,
+        symbol: str,
+        searched: Iterable[str] = (),
+        *,
+        detail: str = "",
+        cause: str | None = None,
+    ) -> None:
         self.symbol = symbol
         self.searched = tuple(searched)
-        super().__init__(_missing_text(symbol, self.searched, detail))
+        super().__init__(_missing_text(symbol, self.searched, detail, cause))
 
 
 def is_operator(name: str) -> bool:
@@ -96,7 +103,7 @@ def phases(name: str) -> tuple[str, str]:
     return stem + _PHASE_1, stem
 
 
-def _missing_text(symbol: str, searched: tuple[str, ...], detail: str) -> str:
+def _missing_text(symbol: str, searched: tuple[str, ...], detail: str, cause: str | None) -> str:
     known = prototypes()
     said = [f"{symbol} was not found."]
     if symbol not in known:
@@ -106,10 +113,12 @@ def _missing_text(symbol: str, searched: tuple[str, ...], detail: str) -> str:
             said.append(f"CANN's spelling is {near}: upper and lower case count.")
     if searched:
         said.append(f"Searched: {', '.join(searched)}.")
-        said.append(
-            "Likely cause: the operator is newer than the CANN installed here, or the ops package "
-            "for this chip (it brings libopapi_nn.so) is not installed."
-            if is_operator(symbol)
-            else "Likely cause: the CANN installed here is of a release without this function."
-        )
+        if cause is None:
+            cause = (
+                "Likely cause: the operator is newer than the CANN installed here, or the ops "
+                "package for this chip (it brings libopapi_nn.so) is not installed."
+                if is_operator(symbol)
+                else "Likely cause: the CANN installed here is of a release without this function."
+            )
+        said.append(cause)
     return " ".join([*said, detail]).rstrip()

@@ -11,9 +11,9 @@ from collections import deque
 from typing import Any
 
 from labkit.cann.codes import explain, name_of
-from labkit.cann.interface import CInterface, prototypes
+from labkit.cann.interface import CInterface, ffi, prototypes
 from labkit.errors import AclError, AclnnError
-from labkit.host.record import HostCall
+from labkit.host.record import HostCall, out_places
 
 __all__ = ["CApi"]
 
@@ -31,7 +31,8 @@ class CApi:
         self.interface = interface
         self.record: deque[HostCall] = deque(maxlen=_RECORD_LIMIT)
         self.listener: list[HostCall] | None = None
-        self._functions: dict[str, tuple[Any, bool]] = {}
+        self._functions: dict[str, tuple[Any, bool, tuple[int, ...]]] = {}
+        self._null = ffi().NULL
         self._clock = time.perf_counter_ns
 
     def has(self, name: str) -> bool:
@@ -48,12 +49,14 @@ class CApi:
         if known is None:
             function = self.interface.symbol(name)
             is_status = prototypes()[name].returns in ("aclError", "aclnnStatus")
-            known = self._functions[name] = (function, is_status)
-        function, is_status = known
+            known = self._functions[name] = (function, is_status, out_places(name))
+        function, is_status, outs = known
         start = self._clock()
         result = function(*args)
         spent = self._clock() - start
-        entry = HostCall(name, args, result if is_status else None, result, spent)
+        # Now, since the program may use its out pointers again.
+        received = {place: args[place][0] for place in outs if args[place] != self._null}
+        entry = HostCall(name, args, result if is_status else None, result, spent, received)
         self.record.append(entry)
         if self.listener is not None:
             self.listener.append(entry)
@@ -88,7 +91,5 @@ class CApi:
             pointer = self.interface.symbol("aclGetRecentErrMsg")()
         except Exception:
             return ""
-        from labkit.cann.interface import ffi
-
         text: bytes = b"" if pointer == ffi().NULL else ffi().string(pointer)
         return text.decode(errors="replace").strip()

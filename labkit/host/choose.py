@@ -32,23 +32,30 @@ def wanted_kind(kind: str | None) -> str:
 
 
 def open_device_on(
-    kind: str, index: int, soc: str | None, software: Callable[[], CInterface]
+    kind: str,
+    index: int,
+    soc: str | None,
+    software: Callable[[], CInterface],
+    fits: Callable[[str], bool],
 ) -> Device:
-    """Open the device of that kind; `software` makes the software NPU when it is wanted."""
+    """Open the device of that kind; `software` makes the software NPU when it is wanted.
+
+    `fits` tells whether a chip, by its name, is the `soc` that was asked for.
+    """
     if kind == "sim":
         return Device(software(), kind="sim", index=index, why="the software NPU was asked for")
     if forked():
         raise DeviceNotAvailable(fork_refusal())
     if kind == "npu":
-        return _open_npu(index, soc, "the NPU was asked for")
+        return _open_npu(index, soc, fits, "the NPU was asked for")
     try:
-        return _open_npu(index, soc, "an NPU answered")
+        return _open_npu(index, soc, fits, "an NPU answered")
     except LabError as error:
         reason = str(error).splitlines()[0].split(". ")[0].rstrip(".")
     return Device(software(), kind="sim", index=index, why=reason[:1].lower() + reason[1:])
 
 
-def _open_npu(index: int, soc: str | None, why: str) -> Device:
+def _open_npu(index: int, soc: str | None, fits: Callable[[str], bool], why: str) -> Device:
     library = require_npu()
     if library.simulated and os.environ.get("LABKIT_ALLOW_SIMULATED") != "1":
         raise DeviceNotAvailable(
@@ -60,7 +67,7 @@ def _open_npu(index: int, soc: str | None, why: str) -> Device:
         device = Device(library, kind="npu", index=index, why=why)
     except AclError as error:
         raise DeviceNotAvailable(_refused(library, index, error)) from error
-    if soc is not None and device.soc != soc:
+    if soc is not None and not fits(device.soc):
         have = device.soc
         device.close()
         raise DeviceNotAvailable(

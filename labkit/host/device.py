@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import atexit
 import os
-import weakref
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, TypeVar
 
-from labkit.cann.codes import explain
 from labkit.cann.interface import CInterface, ffi
-from labkit.errors import AclError, DeviceUseError, LabError
+from labkit.errors import DeviceUseError, LabError
 from labkit.host.capi import CApi
 from labkit.host.record import HostCall
 from labkit.host.session import Session
@@ -26,7 +24,8 @@ __all__ = ["Device"]
 T = TypeVar("T")
 
 _MALLOC_HUGE_FIRST = 0
-_OPEN: weakref.WeakSet[Device] = weakref.WeakSet()
+# Not weak: a device that was dropped without closing still holds the library.
+_OPEN: set[Device] = set()
 _FORKED = False
 
 
@@ -64,7 +63,7 @@ class Device:
         _OPEN.add(self)
 
     def _open(self) -> None:
-        self._session = Session.enter(self.api)
+        self._session = Session.enter(self.api, self.kind)
         self.api.check("aclrtSetDevice", self.index)
         self._set = True
         stream = ffi().new("aclrtStream *")
@@ -127,45 +126,32 @@ class Device:
         finally:
             self._worker.stop()
         if failures:
-            first = failures[0]
-            also = "".join(f"\nalso: {text}" for text in failures[1:])
-            if isinstance(first, LabError):
-                raise first
-            raise AclError(f"closing {self.name}: {first}{also}", status=self._failed_status)
+            first, *others = failures
+            if others:
+                first.args = (f"{first}\nalso: " + "\nalso: ".join(map(str, others)),)
+            raise first
 
-    _failed_status = 0
-
-    def _give_back(self) -> list[str | LabError]:
+    def _give_back(self) -> list[LabError]:
         """Undo `_open` in reverse; never raises, returns what failed."""
-        failures: list[str | LabError] = []
+        failures: list[LabError] = []
 
-        def attempt(name: str, *args: Any) -> None:
+        def attempt(function: Callable[..., Any], *args: Any) -> None:
             try:
-                status = self.api.call(name, *args)
+                function(*args)
             except LabError as error:
                 failures.append(error)
-                return
-            self._note(failures, name, status)
 
         if self.stream is not None:
-            attempt("aclrtSynchronizeStream", self.stream)
-            attempt("aclrtDestroyStream", self.stream)
+            attempt(self.api.check, "aclrtSynchronizeStream", self.stream)
+            attempt(self.api.check, "aclrtDestroyStream", self.stream)
             self.stream = None
         if self._set:
-            attempt("aclrtResetDevice", self.index)
+            attempt(self.api.check, "aclrtResetDevice", self.index)
             self._set = False
         if self._session is not None:
             session, self._session = self._session, None
-            try:
-                self._note(failures, "aclFinalize", session.leave(self.api))
-            except LabError as error:
-                failures.append(error)
+            attempt(session.leave, self.api)
         return failures
-
-    def _note(self, failures: list[str | LabError], name: str, status: int) -> None:
-        if status:
-            self._failed_status = self._failed_status or status
-            failures.append(f"{name} returned {explain(status)}")
 
     def __enter__(self) -> Device:
         return self

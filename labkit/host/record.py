@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from labkit.cann.codes import enum_name, enums
 from labkit.cann.interface import ffi, prototypes
 
-__all__ = ["HostCall"]
+__all__ = ["HostCall", "out_places"]
 
 _POINTER_OUT = ("**", "uint64_t*", "uint32_t*", "int32_t*", "size_t*", "float*")
+
+
+def out_places(name: str) -> tuple[int, ...]:
+    """Which arguments of a C function are out pointers whose value is worth showing."""
+    return tuple(
+        place
+        for place, (ctype, _) in enumerate(prototypes()[name].params)
+        if not ctype.startswith("const") and ctype.replace(" ", "").endswith(_POINTER_OUT)
+    )
 
 
 class HostCall:
@@ -22,16 +31,23 @@ class HostCall:
     `nanoseconds` the time it took on the host.
     """
 
-    __slots__ = ("_args", "_raw", "name", "nanoseconds", "result", "status")
+    __slots__ = ("_args", "_raw", "_received", "name", "nanoseconds", "result", "status")
 
     def __init__(
-        self, name: str, raw: Sequence[Any], status: int | None, result: Any, nanoseconds: int
+        self,
+        name: str,
+        raw: Sequence[Any],
+        status: int | None,
+        result: Any,
+        nanoseconds: int,
+        received: Mapping[int, Any] | None = None,
     ) -> None:
         self.name = name
         self.status = status
         self.result = result
         self.nanoseconds = nanoseconds
         self._raw: Sequence[Any] | None = raw
+        self._received = received or {}
         self._args: tuple[str, ...] | None = None
 
     @property
@@ -46,8 +62,10 @@ class HostCall:
                 if name.endswith("Num") or name == "size"
             }
             self._args = tuple(
-                f"{name}={_render(ctype, name, value, counts)}"
-                for (ctype, name), value in zip(prototype.params, self._raw)
+                f"{name}=&{_pointer(self._received[place])}"
+                if place in self._received
+                else f"{name}={_render(ctype, name, value, counts)}"
+                for place, ((ctype, name), value) in enumerate(zip(prototype.params, self._raw))
             )
             self._raw = None
         return self._args
@@ -87,6 +105,4 @@ def _render(ctype: str, name: str, value: Any, counts: dict[str, Any]) -> str:
         return _pointer(value) if count is None else str(list(value[0:count]))
     if spelled == "constchar*":
         return repr(types.string(value).decode(errors="replace"))
-    if not spelled.startswith("const") and spelled.endswith(_POINTER_OUT):
-        return f"&{_pointer(value[0])}"
     return _pointer(value)

@@ -18,47 +18,54 @@ __all__ = ["REPEAT_INITIALIZE", "Session"]
 
 REPEAT_INITIALIZE = 100002
 _LOCK = threading.Lock()
-_SESSIONS: dict[int, Session] = {}
+_SESSIONS: dict[object, Session] = {}
 
 
 class Session:
     """The use of one library by all devices that this process opened on it."""
 
-    def __init__(self, interface: CInterface) -> None:
-        self.interface = interface
+    def __init__(self, key: object, interface: CInterface) -> None:
+        self.key, self.interface = key, interface
         self.users = 0
         self.owned = False
 
     @classmethod
-    def enter(cls, api: CApi) -> Session:
-        """Count one more user; the first one calls aclInit. Raises `AclError` when that fails."""
+    def enter(cls, api: CApi, kind: str) -> Session:
+        """Count one more user; the first one calls aclInit. Raises `AclError` when that fails.
+
+        A process has one CANN however often its libraries were opened, but as
+        many software NPUs as were made.
+        """
+        key: object = "npu" if kind == "npu" else id(api.interface)
         with _LOCK:
-            session = _SESSIONS.setdefault(id(api.interface), cls(api.interface))
+            session = _SESSIONS.setdefault(key, cls(key, api.interface))
             if session.users == 0:
                 try:
                     status = api.check("aclInit", _null(), accept=(0, REPEAT_INITIALIZE))
                 except BaseException:
-                    del _SESSIONS[id(api.interface)]
+                    del _SESSIONS[key]
                     raise
                 session.owned = status == 0
             session.users += 1
             return session
 
-    def leave(self, api: CApi) -> int:
-        """Count one user less; the last one finalises, if aclInit was ours. Returns the code."""
+    def leave(self, api: CApi) -> None:
+        """Count one user less; the last one finalises, if aclInit was ours.
+
+        Raises `AclError` when that fails.
+        """
         with _LOCK:
             self.users -= 1
             if self.users:
-                return 0
-            _SESSIONS.pop(id(self.interface), None)
+                return
+            _SESSIONS.pop(self.key, None)
             if not self.owned:
-                return 0
+                return
             if "torch_npu" not in sys.modules:
-                return int(api.call("aclFinalize"))
+                api.check("aclFinalize")
             # torch_npu came after us and counts on the runtime: only give back our reference.
-            if api.has("aclFinalizeReference"):
-                return int(api.call("aclFinalizeReference", _null()))
-            return 0
+            elif api.has("aclFinalizeReference"):
+                api.check("aclFinalizeReference", _null())
 
 
 def _null() -> Any:

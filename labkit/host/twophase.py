@@ -8,6 +8,7 @@ whatever fails.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -193,6 +194,8 @@ class _Program:
         self.memory: dict[int, Any] = {}
         self.handles: list[tuple[str, Any]] = []
         self.workspace: Any = self.ffi.NULL
+        self.executor: Any = self.ffi.NULL  # phase 1 gave it, phase 2 has not had it yet
+        self.queued = False  # phase 2 may have queued work that nobody waited for
 
     def run(self, check: bool) -> Call:
         api, call = self.api, self.call
@@ -213,7 +216,8 @@ class _Program:
         finally:
             api.listener = None
             if log is not None:
-                call.launches = tuple(entry.op_type for entry in log.since(before))
+                mine = int(self.ffi.cast("uintptr_t", self.device.stream))
+                call.launches = tuple(e.op_type for e in log.since(before) if e.stream == mine)
         return call
 
     # -- memory and descriptions -----------------------------------------------
@@ -289,13 +293,17 @@ class _Program:
         status = api.call(first, *handles, size, executor)
         if status:
             return self._failed(first, status, check)
+        self.executor = executor[0]
         call.workspace_size = size[0]
         if size[0]:
             self.workspace = self._malloc(size[0])
+        self.queued = True
         status = api.call(second, self.workspace, size[0], executor[0], self.device.stream)
+        self.executor = self.ffi.NULL  # released by phase 2, good or bad
         if status:
             return self._failed(second, status, check)
         api.check("aclrtSynchronizeStream", self.device.stream)
+        self.queued = False
         return True
 
     def _failed(self, name: str, status: int, check: bool) -> bool:
@@ -341,8 +349,15 @@ class _Program:
 
     def _give_back(self, *, quiet: bool) -> None:
         """Destroy and free everything; with `quiet` a failure does not hide the first error."""
+        if self.queued:  # nothing may be freed under work that is still queued
+            self.queued = False
+            with contextlib.suppress(LabError):
+                self.api.call("aclrtSynchronizeStream", self.device.stream)
         steps = [*self.handles]
         self.handles = []
+        if self.executor != self.ffi.NULL:
+            steps.insert(0, ("aclDestroyAclOpExecutor", self.executor))
+            self.executor = self.ffi.NULL
         steps += [("aclrtFree", pointer) for pointer in self.memory.values()]
         self.memory = {}
         if self.workspace != self.ffi.NULL:

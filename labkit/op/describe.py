@@ -53,7 +53,7 @@ def _integers(name: str, values: Any) -> tuple[int, ...]:
         result = tuple(int(value) for value in ([values] if isinstance(values, int) else values))
     except (TypeError, ValueError) as error:
         raise LabValueError(f"{name} must be whole numbers, not {values!r}") from error
-    if any(abs(value) > _INT64_MAX for value in result):
+    if any(not -_INT64_MAX - 1 <= value <= _INT64_MAX for value in result):
         raise LabValueError(f"{name} has a number that does not fit int64: {values!r}")
     return result
 

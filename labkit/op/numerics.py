@@ -185,18 +185,16 @@ def _select(values: Array, x: Array, limit: int | None, out: Array) -> None:
     share = -(-x.size // workers)
     share += -share % _TILE if share > _TILE else 0
     cuts = [(a, min(a + share, x.size)) for a in range(0, x.size, share)]
-    list(
-        _pool().map(
-            lambda cut: kernel(
-                flat_values[cut[0] : cut[1]],
-                flat_x[cut[0] : cut[1]],
-                mask,
-                top,
-                flat_out[cut[0] : cut[1]],
-            ),
-            cuts,
-        )
-    )
+
+    def part(cut: tuple[int, int]) -> None:
+        a, b = cut
+        kernel(flat_values[a:b], flat_x[a:b], mask, top, flat_out[a:b])
+
+    try:
+        parts = _pool().map(part, cuts)
+    except RuntimeError:  # the interpreter is ending: no more threads, but an exit function runs
+        parts = map(part, cuts)
+    list(parts)
 
 
 def _tiles(values: Array, x: Array, mask: Any, limit: Any, out: Array) -> None:
@@ -235,3 +233,7 @@ def core_count() -> int:
 @cache
 def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(core_count(), thread_name_prefix="labkit-core")
+
+
+if hasattr(os, "register_at_fork"):  # a forked child has the pool but none of its threads
+    os.register_at_fork(after_in_child=_pool.cache_clear)

@@ -75,6 +75,7 @@ class LaunchRecord:
     core: str
     addresses: tuple[int, ...]
     state: str = "queued"
+    stream: int = 0
 
 
 class LaunchLog:
@@ -158,6 +159,7 @@ class Executors:
         if not plan.ok:
             self._report(plan.messages, name)
             return plan.status
+        self._refuse_negative_sizes(tensors)
         for launch in plan.launches:
             if npu.faults.prepare_code(launch.op_type):
                 npu.messages.report("EZ9999", f"{launch.l0}: not prepared", _prepared_as(launch))
@@ -166,6 +168,12 @@ class Executors:
         size_out[0] = plan.workspace_size
         executor_out[0] = npu.pointer("aclOpExecutor *", executor.handle)
         return SUCCESS
+
+    def _refuse_negative_sizes(self, tensors: dict[str, TensorObject]) -> None:
+        """No public source settles what a negative size does; it cannot be run."""
+        for name, tensor in tensors.items():
+            if any(size < 0 for size in tensor.desc.shape):
+                raise DeviceMemoryError(f"{name} {tensor.desc} has a negative size")
 
     def _bind(self, model: OperatorModel, plan: Plan, tensors: dict[str, TensorObject]) -> Executor:
         used = {
@@ -189,7 +197,9 @@ class Executors:
             fields = tuple(
                 (key, name if key == "opName" else value) for key, value in message.fields
             )
-            self.npu.messages.add(Message(message.code, message.values, message.text, fields))
+            planned = dict(message.fields).get("opName", "")
+            text = message.text.replace(planned, name, 1) if planned else message.text
+            self.npu.messages.add(Message(message.code, message.values, text, fields))
 
     # -- phase 2 ---------------------------------------------------------------
 
@@ -254,11 +264,12 @@ class Executors:
             code = npu.faults.launcher_code(launch.op_type)
             if code or launch.tiling_fault:
                 code = code or INNER_NULLPTR
-                return self._launcher_failed(task, code)
+                return self._launcher_failed(task, code, queue)
             code = queue if isinstance(queue, int) else npu.faults.launch_code()
             if code:
+                at = 0 if isinstance(queue, int) else queue.handle
                 npu.log.append(
-                    LaunchRecord(task.op_type, task.core, task.addresses, "runtime-failed")
+                    LaunchRecord(task.op_type, task.core, task.addresses, "runtime-failed", at)
                 )
                 npu.messages.report("EZ9903", f"the runtime refused a launch: {code}", str(code))
                 npu.messages.report(
@@ -266,15 +277,18 @@ class Executors:
                 )
                 return RUNTIME_ERROR
             assert isinstance(queue, Stream)
-            npu.log.append(LaunchRecord(task.op_type, task.core, task.addresses))
+            npu.log.append(
+                LaunchRecord(task.op_type, task.core, task.addresses, stream=queue.handle)
+            )
             self._queue(queue, executor.operator, task)
         return SUCCESS
 
-    def _launcher_failed(self, task: Task, code: int) -> int:
+    def _launcher_failed(self, task: Task, code: int, queue: Stream | int) -> int:
         npu = self.npu
+        at = 0 if isinstance(queue, int) else queue.handle
         state = "launch-failed" if task.core == "AICORE" else "queued"
         addresses = () if task.core == "AICORE" else task.addresses
-        npu.log.append(LaunchRecord(task.op_type, task.core, addresses, state))
+        npu.log.append(LaunchRecord(task.op_type, task.core, addresses, state, at))
         if task.core == "RTS":
             npu.messages.report("EZ9999", f"the copy failed: {code}", "CopyNpuToNpuOp", str(code))
             npu.messages.report(

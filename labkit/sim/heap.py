@@ -25,6 +25,7 @@ __all__ = ["DEVICE_BASE", "FREED", "FRESH", "Block", "Heap", "HeapFault"]
 Bytes = npt.NDArray[np.uint8]
 
 DEVICE_BASE = 0x12C0_0000_0000
+_DEVICE_END = DEVICE_BASE + (1 << 44)
 FRESH, FREED = 0xCD, 0xDD
 _GUARD = 64
 _CANARY = 0xA5
@@ -162,8 +163,8 @@ class Heap:
         return block if address < block.address + max(block.limit, 1) else None
 
     def is_device(self, address: int) -> bool:
-        """Whether an address lies in the device's range, live or not."""
-        return DEVICE_BASE <= address < self._next
+        """Whether an address lies in the device's range, live or not, given out or not."""
+        return DEVICE_BASE <= address < _DEVICE_END
 
     def check(self, address: int, nbytes: int, what: str) -> Block:
         """The block behind a range; raises `HeapFault` saying what is wrong with it."""

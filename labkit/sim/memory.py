@@ -39,6 +39,7 @@ class Memory:
     def __init__(self, npu: SoftwareNpu) -> None:
         self.npu = npu
         self.pinned: dict[int, Any] = {}
+        self.ghosts: list[Any] = []  # freed pinned memory that queued copies still refer to
 
     # -- allocation ------------------------------------------------------------
 
@@ -124,8 +125,18 @@ class Memory:
         address = self.npu.address(pointer)
         if address == 0:
             return INVALID_PARAM
-        if self.pinned.pop(address, None) is None:
+        memory = self.pinned.get(address)
+        if memory is None:
             return self.npu.stale("pinned host memory", address, RT_PARAM_INVALID)
+        user = self._user_of(address, self.npu.ffi.sizeof(memory))
+        if user is not None:
+            if self.npu.strict:
+                raise LifetimeError(
+                    f"aclrtFreeHost({address:#x}) while {user} is queued and will use this "
+                    "memory; synchronise the stream first, then free"
+                )
+            self.ghosts.append(memory)
+        del self.pinned[address]
         self.npu.drop_handle(address)
         return SUCCESS
 
@@ -262,6 +273,11 @@ class Memory:
         return RT_PARAM_INVALID if count > maximum else SUCCESS
 
     def _set(self, address: int, value: int, count: int) -> int:
+        if not self.npu.heap.is_device(address) and self._waits(address, count):
+            self.npu.ffi.buffer(self.npu.ffi.cast("char *", address), count)[:] = (
+                bytes([value & 0xFF]) * count
+            )
+            return SUCCESS
         try:
             self.npu.heap.view(address, count, "memset writes", write=True)[...] = value & 0xFF
         except HeapFault as fault:

@@ -99,7 +99,7 @@ class SoftwareNpu:
             function = self._function(name) if prototype is not None else None
             if prototype is None or function is None:
                 raise MissingSymbol(
-                    name, [self.source], detail=f"It knows the operators {', '.join(OPERATORS)}."
+                    name, [self.source], cause=f"It knows the operators {', '.join(OPERATORS)}."
                 )
             found = self._symbols[name] = self._callback(prototype, function)
         return found
@@ -134,10 +134,11 @@ class SoftwareNpu:
 
         def entry(*args: Any) -> Any:
             with self._lock:
-                if status and self.faults.armed_calls:
+                self._errors.error = None
+                if self.faults.armed_calls:
                     code = self.faults.call_code(name)
                     if code:
-                        return code
+                        return code if status else failed
                 try:
                     return function(*args)
                 except LabError as error:
@@ -199,19 +200,22 @@ class SoftwareNpu:
         """Nothing queued refers to freed blocks any more, once all queues are empty."""
         if not any(stream.queue for stream in self.runtime.all_streams()):
             self.heap.drop_ghosts()
+            self.memory.ghosts.clear()
 
     # -- accounts --------------------------------------------------------------
 
     def leaks(self) -> list[str]:
         """Everything that was created or allocated and is not destroyed or freed, a line each."""
-        lines = [
-            f"{kind} {handle:#x} was not destroyed"
-            for handle, kind in self._handles.items()
-            if not (kind == "aclrtContext" and self.runtime.contexts[handle].primary)
-        ]
-        lines += [
-            f"{block.size} bytes at {block.address:#x} were not freed" for block in self.heap.blocks
-        ]
+        with self._lock:
+            lines = [
+                f"{kind} {handle:#x} was not destroyed"
+                for handle, kind in self._handles.items()
+                if not (kind == "aclrtContext" and self.runtime.contexts[handle].primary)
+            ]
+            lines += [
+                f"{block.size} bytes at {block.address:#x} were not freed"
+                for block in self.heap.blocks
+            ]
         return lines
 
     @property

@@ -50,11 +50,24 @@ class Context:
     default_stream: Stream
     primary: bool = False
     references: int = 0
+    alive: bool = True
 
 
 class _Current(threading.local):
-    context: Context | None = None
+    """What a thread has: its context, None once that was destroyed, and its last error."""
+
+    bound: Context | None = None
     last_error: int = 0
+
+    @property
+    def context(self) -> Context | None:
+        if self.bound is not None and not self.bound.alive:
+            self.bound = None
+        return self.bound
+
+    @context.setter
+    def context(self, context: Context | None) -> None:
+        self.bound = context
 
 
 class Runtime:
@@ -63,7 +76,7 @@ class Runtime:
     def __init__(self, npu: SoftwareNpu) -> None:
         self.npu = npu
         self.inits = 0
-        self.ever_initialised = False
+        self.finalised = False
         self.contexts: dict[int, Context] = {}
         self.primary: dict[int, Context] = {}
         self.streams: dict[int, Stream] = {}
@@ -97,33 +110,37 @@ class Runtime:
         return context
 
     def _drop_context(self, context: Context) -> None:
-        context.default_stream.drain()
-        for stream in [s for s in self.streams.values() if s.context == context.handle]:
-            stream.drain()
-        self.contexts.pop(context.handle, None)
-        self.npu.drop_handle(context.handle)
-        if self.primary.get(context.device) is context:
-            del self.primary[context.device]
-        if self.current.context is context:
-            self.current.context = None
+        streams = [context.default_stream]
+        streams += [s for s in self.streams.values() if s.context == context.handle]
+        try:
+            for stream in streams:
+                stream.drain()
+        finally:
+            self.streams.pop(context.default_stream.handle, None)
+            self.contexts.pop(context.handle, None)
+            self.npu.drop_handle(context.handle)
+            if self.primary.get(context.device) is context:
+                del self.primary[context.device]
+            context.alive = False
 
     # -- init and versions -----------------------------------------------------
 
     def aclInit(self, config: Any) -> int:
         self.inits += 1
-        self.ever_initialised = True
+        self.finalised = False
         return SUCCESS if self.inits == 1 else REPEAT_INITIALIZE
 
     def aclFinalize(self) -> int:
-        if self.inits == 0 and self.ever_initialised:
+        if self.finalised:
             return REPEAT_FINALIZE
-        self.inits = 0
+        self.inits, self.finalised = 0, True
         return SUCCESS
 
     def aclFinalizeReference(self, count: Any) -> int:
         if self.inits == 0:
             return REPEAT_FINALIZE
         self.inits -= 1
+        self.finalised = self.inits == 0
         if count != self.npu.null:
             count[0] = self.inits
         return SUCCESS
@@ -251,13 +268,20 @@ class Runtime:
         context = self.current.context
         if context is None:
             return RT_CONTEXT_NULL
-        codes = [
-            stream.drain()
-            for stream in self.all_streams()
-            if self.contexts[stream.context].device == context.device
-        ]
+        alive = {c.handle for c in self.contexts.values() if c.device == context.device}
+        codes = [self._drain(s) for s in self.all_streams() if s.context in alive]
         self.npu.after_synchronise()
         return next((code for code in codes if code), SUCCESS)
+
+    def _drain(self, stream: Stream) -> int:
+        """Run a stream's work; the first failure is reported under its name."""
+        code = stream.drain()
+        if code:
+            self.current.last_error = code
+            self.npu.messages.report(
+                "EZ9903", f"{stream.failed_work} failed on the device with {code}", str(code)
+            )
+        return code
 
     # -- contexts --------------------------------------------------------------
 
@@ -320,13 +344,15 @@ class Runtime:
         handle = self.npu.address(stream)
         if handle == 0:
             return INVALID_PARAM
-        found = self.streams.get(handle)
-        if found is None:
-            return self.npu.stale("aclrtStream", handle, RT_INVALID_HANDLE)
-        found.drain()  # destroying waits for the stream's work
-        del self.streams[handle]
-        self.npu.drop_handle(handle)
-        self.npu.after_synchronise()
+        found = self.stream_of(stream)
+        if isinstance(found, int):
+            return found
+        try:
+            found.drain()  # destroying waits for the stream's work
+        finally:
+            del self.streams[handle]
+            self.npu.drop_handle(handle)
+            self.npu.after_synchronise()
         return SUCCESS
 
     def aclrtDestroyStreamForce(self, stream: Any) -> int:
@@ -344,12 +370,7 @@ class Runtime:
         found = self.stream_of(stream)
         if isinstance(found, int):
             return found
-        code = found.drain()
-        if code:
-            self.current.last_error = code
-            self.npu.messages.report(
-                "EZ9903", f"{found.failed_work} failed on the device with {code}", str(code)
-            )
+        code = self._drain(found)
         self.npu.after_synchronise()
         return code
 
@@ -389,7 +410,10 @@ class Runtime:
         return self.aclrtCreateEvent(event)
 
     def aclrtCreateEventExWithFlag(self, event: Any, flag: int) -> int:
-        return self.aclrtCreateEvent(event)
+        code = self.aclrtCreateEvent(event)
+        if code == SUCCESS:  # this kind counts as recorded before its first record
+            self.events[self.npu.address(event[0])].ready_unrecorded = True
+        return code
 
     def _event(self, pointer: Any) -> Event | int:
         handle = self.npu.address(pointer)
@@ -414,13 +438,18 @@ class Runtime:
         if isinstance(target, int):
             return target
         found.done_ns, found.stream, found.recorded = None, target, True
-        target.push(Work("aclrtRecordEvent", lambda: record(found)))
+        found.records += 1
+        number = found.records
+        target.push(Work("aclrtRecordEvent", lambda: record(found, number)))
         return SUCCESS
 
     def aclrtResetEvent(self, event: Any, stream: Any) -> int:
         found = self._event(event)
         if isinstance(found, int):
             return found
+        target = self.stream_of(stream)
+        if isinstance(target, int):
+            return target
         found.done_ns, found.recorded = None, False
         return SUCCESS
 
@@ -430,7 +459,10 @@ class Runtime:
         found = self._event(event)
         if isinstance(found, int):
             return found
-        status[0] = 0 if found.recorded and found.done_ns is None else 1
+        if found.recorded:
+            status[0] = 0 if found.done_ns is None else 1
+        else:
+            status[0] = 1 if found.ready_unrecorded else 0
         if found.stream is not None:
             found.stream.step()
         return SUCCESS

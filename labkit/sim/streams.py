@@ -40,6 +40,8 @@ class Event:
     done_ns: int | None = None
     stream: Stream | None = None
     recorded: bool = False
+    records: int = 0
+    ready_unrecorded: bool = False
 
 
 @dataclass(eq=False)
@@ -69,7 +71,8 @@ class Stream:
             self.queue.clear()
             raise
         if code:
-            self.failure, self.failed_work = code, work.what
+            if not self.failure:
+                self.failure, self.failed_work = code, work.what
             self.queue.clear()
 
     def drain(self) -> int:
@@ -85,7 +88,8 @@ class Stream:
             self.step()
 
 
-def record(event: Event) -> int:
-    """What the queued record does: note the time."""
-    event.done_ns = time.perf_counter_ns()
+def record(event: Event, number: int) -> int:
+    """What the queued record does: note the time, unless the event was recorded again since."""
+    if number == event.records:
+        event.done_ns = time.perf_counter_ns()
     return 0

@@ -89,7 +89,8 @@ class Tensors:
         if handle == 0:
             return None
         found = self.objects.get(handle)
-        if not isinstance(found, kind):
+        # Arrays and lists are one class here and five kinds in CANN.
+        if not isinstance(found, kind) or (kind is ArrayObject and found.kind != name):
             raise LifetimeError(
                 f"{handle:#x} is no live {name}: it was destroyed, or was never created here"
             )
@@ -257,40 +258,40 @@ class Tensors:
         return self._destroy(array, ArrayObject, "aclBoolArray")
 
     def aclDestroyTensorList(self, array: Any) -> int:
-        return self._destroy_list(array, self.aclDestroyTensor)
+        return self._destroy_list(array, "aclTensorList", self.aclDestroyTensor)
 
     def aclDestroyScalarList(self, array: Any) -> int:
-        return self._destroy_list(array, self.aclDestroyScalar)
+        return self._destroy_list(array, "aclScalarList", self.aclDestroyScalar)
 
-    def _destroy_list(self, array: Any, destroy: Any) -> int:
-        found = self._find(array, ArrayObject, "list")
+    def _destroy_list(self, array: Any, kind: str, destroy: Any) -> int:
+        found = self._find(array, ArrayObject, kind)
         if found is not None:
             self._forget(found)
             for member in found.items:
                 destroy(member)
         return SUCCESS
 
-    def _size(self, array: Any, size: Any) -> int:
-        found = self._find(array, ArrayObject, "array")
+    def _size(self, array: Any, kind: str, size: Any) -> int:
+        found = self._find(array, ArrayObject, kind)
         if found is None or size == self.npu.null:
             return PARAM_NULLPTR
         size[0] = len(found.items)
         return SUCCESS
 
     def aclGetIntArraySize(self, array: Any, size: Any) -> int:
-        return self._size(array, size)
+        return self._size(array, "aclIntArray", size)
 
     def aclGetFloatArraySize(self, array: Any, size: Any) -> int:
-        return self._size(array, size)
+        return self._size(array, "aclFloatArray", size)
 
     def aclGetBoolArraySize(self, array: Any, size: Any) -> int:
-        return self._size(array, size)
+        return self._size(array, "aclBoolArray", size)
 
     def aclGetTensorListSize(self, array: Any, size: Any) -> int:
-        return self._size(array, size)
+        return self._size(array, "aclTensorList", size)
 
     def aclGetScalarListSize(self, array: Any, size: Any) -> int:
-        return self._size(array, size)
+        return self._size(array, "aclScalarList", size)
 
     # -- helpers ---------------------------------------------------------------
 
