@@ -30,6 +30,7 @@ from labkit.errors import (
 )
 
 if TYPE_CHECKING:
+    from labkit.explain import explain
     from labkit.op.describe import TensorDesc
     from labkit.op.scalar import Scalar
     from labkit.operators import default_device, hardshrink, hardshrink_backward, open_device
@@ -49,6 +50,7 @@ __all__ = [
     "Scalar",
     "TensorDesc",
     "default_device",
+    "explain",
     "hardshrink",
     "hardshrink_backward",
     "open_device",
@@ -62,7 +64,7 @@ _HOME = {
     "hardshrink_backward": "labkit.operators",
     "open_device": "labkit.operators",
 }
-_MODULES = ("cann", "explore", "host", "op", "sim")
+_MODULES = ("cann", "explain", "explore", "host", "op", "sim")
 
 
 def __getattr__(name: str) -> Any:

@@ -146,9 +146,10 @@ def _print_call(options: argparse.Namespace, device: Any, call: Any) -> int:
     launches = call.launches
     launched_by = "launched"
     if launches is None:
-        from labkit.predict import predicted_launches
+        from labkit.explain.calls import plan_of_call
 
-        launches, launched_by = predicted_launches(call), "predicted"
+        launches = tuple(launch.op_type for launch in plan_of_call(call).launches)
+        launched_by = "predicted"
     if options.json:
         values = None if result is None else _jsonable(result.astype("float32").tolist())
         print(

@@ -89,7 +89,7 @@ class MaskPicture(MaskParts):
         if first.get_window_extent().x1 > WIDTH - 16:
             first.write(asked)
             second.write(device)
-        told = [*notes(view), "", ""]
+        told = [*notes(view), "", "", ""]
         for text, note in zip(self.notes, told):
             text.write(note)
         right = view.agreeing == view.total
@@ -154,12 +154,12 @@ class MaskPicture(MaskParts):
         whole = round(side * view.alive / max(1, view.total))
         bar = table[np.where(np.arange(side) < whole, 1, 0)]
         self.share.pixels = np.tile(bar, (12, 1)).view(np.uint8).reshape(12, side, 4)
-        self.alive.write(f"grad {percent(view.alive, view.total)}")
-        self.dead.write(f"0 {percent(view.total - view.alive, view.total)}")
+        self.alive.write(f"live {percent(view.alive, view.total)}")
+        self.dead.write(f"dead {percent(view.total - view.alive, view.total)}")
 
     def _fill_ladder(self, view: MaskView) -> None:
         colours = self.colours
-        self.ladder_head.write(f"{short_dtype(view.dtype)}, one step at a time around λ")
+        self.ladder_head.write(f"{short_dtype(view.dtype)}, step by step around λ")
         rungs = [*view.rungs[:RUNGS], *[None] * RUNGS]
         for texts, rung in zip(self.ladder, rungs):
             if rung is None:

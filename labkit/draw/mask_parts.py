@@ -16,15 +16,15 @@ from labkit.draw.theme import Palette, Size, new_figure, plot_area, write
 
 __all__ = ["BINS", "FIELD", "HEIGHT", "LADDER", "PLOT", "REACH", "RUNGS", "WIDTH", "MaskParts"]
 
-WIDTH, HEIGHT = 1000, 560
+WIDTH, HEIGHT = 940, 560
 """Pixels of the picture."""
 
 REACH = 1.6
 """The plots show x from −1.6 to 1.6."""
 
-PLOT = (62, 280)
-FIELD = (396, 124, 256)
-LADDER = 692
+PLOT = (54, 262)
+FIELD = (366, 124, 256)
+LADDER = 658
 RUNGS = 7
 BINS = np.linspace(-1.625, 1.625, 53)
 """Edges of the histogram, a sixteenth apart."""
@@ -50,7 +50,7 @@ class MaskParts:
     def _draw_what_stays(self) -> None:
         figure, colours = self.figure, self.colours
         head: dict[str, Any] = {"size": Size.HEAD, "bold": True}
-        write(figure, 24, 36, QUESTION, colours.ink, size=Size.TITLE, bold=True)
+        write(figure, 20, 36, QUESTION, colours.ink, size=Size.TITLE, bold=True)
         ticks = [(float(x), str(x).replace("-", "−")) for x in (-1, 0, 1)]
         left, wide = PLOT
         boxes: dict[str, tuple[tuple[int, int], tuple[float, float], list[tuple[float, str]]]] = {
@@ -86,11 +86,11 @@ class MaskParts:
             ("|x| = λ: 0", colours.edge),
         )
         for number, (text, colour) in enumerate(legend):
-            x, y = left + 132 * (number % 2), top + side + 70 + 22 * (number // 2)
+            x, y = left + 130 * (number % 2), top + side + 70 + 22 * (number // 2)
             self._box(x, y - 10, 12, 12, colour)
             write(figure, x + 18, y, text, colours.muted, size=Size.SMALL)
 
-        for x, text in ((0, "x and its bits"), (190, "forward"), (256, "grad")):
+        for x, text in ((0, "x and its bits"), (176, "forward"), (236, "grad")):
             write(figure, LADDER + x, 144, text, colours.muted, size=Size.SMALL)
 
     def _box(self, x: float, y: float, wide: float, high: float, colour: str) -> Rectangle:
@@ -127,7 +127,7 @@ class MaskParts:
             for part in ("open", "filled")
         }
         small = {"size": Size.SMALL}
-        self.state = (self._text(24, 60, colours.muted), self._text(24, 78, colours.muted))
+        self.state = (self._text(20, 60, colours.muted), self._text(20, 78, colours.muted))
         middle = PLOT[0] + PLOT[1] / 2
         self.zone = self._text(middle, 140, colours.dead_ink, align="center", **small)
         self.edge = self._text(middle, 330, colours.edge, align="center", **small)
@@ -144,12 +144,12 @@ class MaskParts:
         self.dead = self._text(
             left + side, top + side + 40, colours.dead_ink, bold=True, align="right"
         )
-        self.check = self._text(left, 534, colours.check, **small)
+        self.check = self._text(left, 546, colours.check, **small)
 
         self.ladder_head = self._text(LADDER, 112, colours.ink, size=Size.HEAD, bold=True)
         self.ladder = [self._rung(168 + 44 * number) for number in range(RUNGS)]
         self.notes = [
-            self._text(LADDER, 486 + 18 * number, colours.edge, **small) for number in range(2)
+            self._text(LADDER, 486 + 18 * number, colours.edge, **small) for number in range(3)
         ]
 
     def _free(self, stamp: Any) -> Any:
@@ -166,8 +166,8 @@ class MaskParts:
         return (
             self._text(LADDER, y, colours.ink, mono=True),
             self._text(LADDER, y + 16, colours.muted, mono=True, size=Size.SMALL),
-            self._text(LADDER + 190, y, colours.ink, bold=True),
-            self._text(LADDER + 256, y, colours.ink, bold=True),
+            self._text(LADDER + 176, y, colours.ink, bold=True),
+            self._text(LADDER + 236, y, colours.ink, bold=True),
         )
 
     def _add(self, axes: Axes, artist: Any, order: int) -> Any:

@@ -99,10 +99,10 @@ def state_line(view: MaskView) -> tuple[str, str]:
 
 
 def notes(view: MaskView) -> tuple[str, ...]:
-    """What is surprising about this state, in few words; empty when nothing is."""
+    """What is surprising about this state, in up to three short lines."""
     found = []
     if math.isnan(view.lambd):
-        found.append("no comparison with nan is true: nothing is dead")
+        found += ["no comparison with nan is true:", "nothing is dead"]
     elif view.lambd < 0:
         found.append("a negative λ acts as 0: only ±0 is dead")
     elif view.compared == 0:
@@ -127,7 +127,7 @@ def alt_text(view: MaskView) -> str:
         f"{percent(view.total - view.alive, view.total)} get 0"
         + (f"; {edge} of these are exactly ±λ." if edge else "."),
         "Around λ, from above: " + "; ".join(_rung_text(rung) for rung in view.rungs) + ".",
-        *(f"Note: {note}." for note in notes(view)),
+        *([f"Note: {'; '.join(notes(view)).replace(':;', ':')}."] if notes(view) else []),
         f"{agreement(view).capitalize()}.",
     ]
     return " ".join(told)

@@ -30,7 +30,7 @@ STATIONS = (
 )
 """The stations in order, each with what it is for."""
 
-WIDTH, HEIGHT = 1000, 400
+WIDTH, HEIGHT = 940, 390
 _STOP = ("aclrtDestroyStream", "aclrtResetDevice", "aclFinalize", "aclFinalizeReference")
 _GIVE_BACK = re.compile(r"acl(rtFree|Destroy\w+)$")
 
@@ -112,10 +112,10 @@ def road_figure(stations: tuple[Station, ...], theme: str | Palette = "light") -
         figure, _ = new_figure(WIDTH, HEIGHT, colours)
         total = sum(station.count for station in stations)
         title = f"What does one call take? {total} C calls"
-        write(figure, 24, 36, title, colours.ink, size=Size.TITLE, bold=True)
-        write(figure, 24, 60, _subtitle(stations), colours.muted)
+        write(figure, 20, 36, title, colours.ink, size=Size.TITLE, bold=True)
+        write(figure, 20, 60, _subtitle(stations), colours.muted)
         for number, station in enumerate(stations):
-            x, y = 24 + 192 * (number % 5), 112 + 152 * (number // 5)
+            x, y = 20 + 182 * (number % 5), 112 + 148 * (number // 5)
             _draw(figure, x, y, station, colours, last=number % 5 == 4)
         return figure
 
@@ -135,7 +135,7 @@ def _draw(
     colour = colours.edge if station.failed else runs
     figure.add_artist(
         Line2D(
-            [(x + 15) / WIDTH, (x + (176 if last else 207)) / WIDTH],
+            [(x + 15) / WIDTH, (x + (172 if last else 197)) / WIDTH],
             [1 - y / HEIGHT] * 2,
             color=colours.dead,
             lw=4.0,
@@ -173,7 +173,7 @@ def _draw(
         for part in _broken(f"{name} ×{count}" if count > 1 else name)
     ]
     for row, line in enumerate(lines[:5]):
-        write(figure, x, y + 54 + 15 * row, line, colours.muted, size=Size.SMALL, mono=True)
+        write(figure, x, y + 54 + 15 * row, line, colours.muted, size=Size.NAMES, mono=True)
 
 
 def _broken(text: str) -> list[str]:

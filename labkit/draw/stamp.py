@@ -114,19 +114,35 @@ def _measure(size: float) -> tuple[int, int, int]:
 @lru_cache(maxsize=1024)
 def _set_line(text: str, colour: str, family: str, size: float, bold: bool) -> Pixels:
     """Set a line of text; RGBA, transparent where there is no ink."""
-    side, height, _ = _measure(size)
-    letters = [_letter(character, family, size, bold) for character in text]
-    pen = np.concatenate([[0.0], np.cumsum([advance for _, advance in letters])])
-    ink = np.zeros((height, round(float(pen[-1])) + 2 * side), np.uint8)
-    for (shape, _), place in zip(letters, pen):
-        start = round(float(place))
-        stop = min(start + shape.shape[1], ink.shape[1])
-        part = ink[:, start:stop]
-        np.maximum(part, shape[:, : stop - start], out=part)
+    pieces = [text[at : at + _PIECE] for at in range(0, len(text), _PIECE)]
+    ink, _ = _joined([_piece(piece, family, size, bold) for piece in pieces], size)
     pixels = np.empty((*ink.shape, 4), np.uint8)
     pixels[..., :3] = [round(255 * part) for part in to_rgb(colour)]
     pixels[..., 3] = ink
     return pixels
+
+
+def _joined(parts: list[tuple[Pixels, float]], size: float) -> tuple[Pixels, float]:
+    """Put letters or pieces side by side; the ink, and how far the pen moved on."""
+    side, height, _ = _measure(size)
+    pen = [0.0]
+    for _, advance in parts:
+        pen.append(pen[-1] + advance)
+    ink = np.zeros((height, round(pen[-1]) + 2 * side), np.uint8)
+    for (shape, _), place in zip(parts, pen):
+        start = round(place)
+        part = ink[:, start : start + shape.shape[1]]
+        np.maximum(part, shape[:, : part.shape[1]], out=part)
+    return ink, pen[-1]
+
+
+_PIECE = 4
+"""Letters set together and kept: few enough that most pieces of a new number are known."""
+
+
+@lru_cache(maxsize=4096)
+def _piece(text: str, family: str, size: float, bold: bool) -> tuple[Pixels, float]:
+    return _joined([_letter(character, family, size, bold) for character in text], size)
 
 
 @lru_cache(maxsize=2048)

@@ -57,12 +57,13 @@ DRAWING = threading.RLock()
 
 
 class Size:
-    """Font sizes in points; the smallest is still readable when 1000 pixels are shown as 800."""
+    """Font sizes in points; the smallest is still readable when 940 pixels are shown as 800."""
 
     TITLE = 15.0
     HEAD = 10.5
     TEXT = 10.0
     SMALL = 9.0
+    NAMES = 8.5
 
 
 @dataclass(frozen=True)

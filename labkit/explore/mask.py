@@ -6,6 +6,7 @@ the picture shows what came back.
 
 from __future__ import annotations
 
+import re
 import statistics
 import time
 from collections.abc import Callable
@@ -181,6 +182,7 @@ def look(device: Device, state: MaskState) -> MaskView:
 def refusal(error: AclnnError) -> Problem:
     """What a panel says when the operator refuses: the code, its name, the library's reason."""
     reason = (error.message or str(error)).strip().splitlines()[0]
+    reason = re.sub(r"^(E[A-Z]\d{4}: )?(Error: )?(\w+_\d+: )?", "", reason)  # stays in the details
     return Problem(f"{error.status} {error.name}: {reason}", str(error), expected=True)
 
 

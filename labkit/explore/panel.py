@@ -71,7 +71,7 @@ class Panel(Generic[State]):
     may be run again.
     """
 
-    size = (1000, 560)
+    size = (940, 560)
     """CSS pixels of the picture."""
 
     def __init__(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -27,16 +27,14 @@ __all__ = ["Controls", "Shell"]
 
 _STYLE = (
     "<style>"
-    ".labkit-error{color:var(--jp-error-color1,#b3261e);min-height:1.5em;line-height:1.5}"
-    ".labkit-error details{color:var(--jp-ui-font-color2,#555)}"
+    ".labkit-error{color:var(--jp-error-color1,#b3261e);min-height:3em;line-height:1.5}"
+    ".labkit-error details{display:inline-block;color:var(--jp-ui-font-color2,#555)}"
     ".labkit-error pre{font-size:90%;white-space:pre-wrap}"
     ".labkit-stale{opacity:0.45}"
     ".labkit-panel .widget-html-content{line-height:normal}"
     "{hide}"
     "</style>"
 )
-_BUSY_AFTER = 0.2
-"""Seconds until a panel says that it is computing."""
 
 
 @dataclass
@@ -100,16 +98,9 @@ class Shell:
         words = f"Earlier state. {panel.text}" if panel.stale else panel.text
         self.picture.value = image(panel.picture, words, *panel.size, kind) if panel.picture else ""
 
-    @contextmanager
-    def busy(self) -> Iterator[None]:
+    def busy(self) -> AbstractContextManager[None]:
         """Say that the panel computes, if the block takes long."""
-        timer = threading.Timer(_BUSY_AFTER, self._say_busy)
-        timer.daemon = True
-        timer.start()
-        try:
-            yield
-        finally:
-            timer.cancel()
+        return announce(self._say_busy)
 
     def _say_busy(self) -> None:
         self.error.value = '<div class="labkit-error" role="status">computing …</div>'
@@ -128,13 +119,37 @@ class Shell:
 
 
 def problem_html(problem: Problem | None, *, stale: bool) -> str:
-    """The red line, with what is folded away below it."""
+    """Two lines in red: what is wrong, and what the picture shows; the details folded away."""
     if problem is None:
         return '<div class="labkit-error"></div>'
+    older = "The picture still shows the state before. " if stale else ""
     folded = (
         f"<details><summary>details</summary><pre>{escape(problem.details)}</pre></details>"
         if problem.details
         else ""
     )
-    older = " The picture still shows the state before." if stale else ""
-    return f'<div class="labkit-error" role="alert">⚠ {escape(problem.text)}{older}{folded}</div>'
+    return (
+        f'<div class="labkit-error" role="alert">⚠ {escape(problem.text)}<br>{older}{folded}</div>'
+    )
+
+
+@contextmanager
+def announce(say: Callable[[], None], after: float = 0.2) -> Iterator[None]:
+    """Call `say` once, from another thread, if the block takes longer than `after` seconds."""
+    done = False
+    lock = threading.Lock()
+
+    def speak() -> None:
+        with lock:
+            if not done:
+                say()
+
+    timer = threading.Timer(after, speak)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        with lock:
+            done = True

@@ -93,7 +93,7 @@ def _plan_backward(
     }
     shape = check_backward(grad_output, self, lambd, grad_input, soc, op_name)
     if isinstance(shape, Fault):
-        return _failed(BACKWARD, soc, arguments, shape, ())
+        return _failed(BACKWARD, soc, arguments, shape)
     assert grad_output is not None and self is not None
     assert lambd is not None and grad_input is not None
     promoted = promote_type(grad_output.dtype, self.dtype)
@@ -132,7 +132,7 @@ def _plan_forward(
     arguments = {"self": self, "lambd": lambd, "out": out}
     shape = check_forward(self, lambd, out, soc)
     if isinstance(shape, Fault):
-        return _failed(FORWARD, soc, arguments, shape, ())
+        return _failed(FORWARD, soc, arguments, shape)
     assert self is not None and lambd is not None and out is not None
     used = clamp_lambd(lambd.to_float())
     if shape is None:
@@ -154,9 +154,11 @@ def _failed(
     soc: Soc,
     arguments: Mapping[str, TensorDesc | Scalar | None],
     fault: Fault,
-    steps: tuple[Step, ...],
+    steps: tuple[Step, ...] | None = None,
 ) -> Plan:
-    stop = Step(fault.check, "L2" if not steps else "l0", True, fault.text)
+    """A plan that was stopped; `steps` are the l0 steps before, None when a check of L2 did it."""
+    stop = Step(fault.check, "L2" if steps is None else "l0", True, fault.text)
+    steps = steps or ()
     return Plan(
         operator,
         soc,

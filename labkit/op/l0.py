@@ -310,7 +310,8 @@ def _outside_storage(name: str, desc: TensorDesc) -> Fault:
     whole = Message(
         "EZ1001",
         ("aclTensor(... all its fields ...)",),
-        f"{name} {desc} reaches storage elements {low} to {high} "
+        f"{name} (shape {shape_text(desc.shape)}, strides {shape_text(desc.strides)}, "
+        f"offset {desc.offset}) reaches storage elements {low} to {high} "
         f"but its storage has {desc.storage_size}",
     )
     return Fault(

@@ -73,7 +73,8 @@ class Step:
 
     `skipped` tells that it launched nothing, `why` says why it did or did
     not; `dtype` and `shape` describe its result; `launches` are the numbers
-    of the kernels that it made.
+    of the kernels that it made (of a plan that fails later, of kernels that
+    then are dropped).
     """
 
     name: str

@@ -208,13 +208,13 @@ def _backward_tile(writer: _Writer) -> None:
     dtype = tiling.dtype
     if dtype is BF16:
         wide_grad, wide_x = Slot("gradFloat"), Slot("selfFloat")
-        writer.vector("Cast", wide_grad, grad, waits=waits)
-        writer.vector("Cast", wide_x, x)
+        writer.vector("Cast", wide_x, x, waits=waits)
+        writer.vector("Cast", wide_grad, grad)
         writer.vector("Abs", wide_x, wide_x)
         writer.vector("Compares", mask, wide_x)
         writer.vector("Duplicate", wide_x)
-        writer.vector("Select", wide_x, mask, wide_x, wide_grad)
-        writer.vector("Cast", out, wide_x, dtype=dtype)
+        writer.vector("Select", wide_grad, mask, wide_x, wide_grad)
+        writer.vector("Cast", out, wide_grad, dtype=dtype)
     else:
         writer.vector("Abs", x, x, dtype=dtype, waits=waits)
         writer.vector("Compares", mask, x, dtype=dtype)

@@ -1,9 +1,9 @@
 """The workspace: which tensors live in it, for how long, and at which offset.
 
 Models cann/opbase aa3cd74b composite_op/mem_mgr/memory_allocator.cpp,
-common/utils/kernel_graph.cpp:198-239 and op_executor.cpp:608-625. Named
-"first fit" there, the allocator takes the *last* bucket that fits, since its
-loop does not stop at the first; the worked totals show it.
+common/utils/kernel_graph.cpp:198-239 and op_executor.cpp:608-625. The allocator
+looks for the first bucket that fits but takes the *last* one, since its loop does
+not stop; the worked totals show it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The software NPU: CANN's C interface answered in Python, behaving as the real code does.
 
-heap (device memory) · streams, runtime, memory (the runtime half) · tensors,
-executors, kernels, messages (the aclnn half) · faults (what a test can break)
-· npu (all of it as a library).
+heap (device memory) · streams, runtime, queues, memory (the runtime half) ·
+tensors, launches, executors, opcache, phases, refusals, kernels, messages (the
+aclnn half) · faults (what a test can break) · npu (all of it as a library).
 """
 
 from __future__ import annotations

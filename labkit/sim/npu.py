@@ -7,6 +7,7 @@ memory and init count.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -16,12 +17,15 @@ from typing import Any
 from labkit.cann.interface import MissingSymbol, Prototype, ffi, prototypes
 from labkit.errors import DeviceMemoryError, LabError, LifetimeError
 from labkit.op.tables import Soc, find_soc
-from labkit.sim.executors import OPERATORS, Executors, LaunchLog
+from labkit.sim.executors import Executors
 from labkit.sim.faults import Faults
 from labkit.sim.heap import Heap, HeapFault
 from labkit.sim.kernels import Task
+from labkit.sim.launches import OPERATORS, LaunchLog
 from labkit.sim.memory import Memory
 from labkit.sim.messages import MessageStore
+from labkit.sim.phases import Phases
+from labkit.sim.queues import Queues
 from labkit.sim.runtime import Runtime
 from labkit.sim.tensors import Tensors
 
@@ -38,7 +42,8 @@ class SoftwareNpu:
     `strict` raises `LifetimeError`, `DeviceMemoryError` or `OverlapError`
     where the real library does something undefined; without it the codes that
     were observed come back. `kernel_workspaces` as in
-    `labkit.op.plan_hardshrink_backward`. `faults` injects faults, `log` keeps
+    `labkit.op.plan_hardshrink_backward`. `environ` (default: the process's)
+    holds the switches of the op cache. `faults` injects faults, `log` keeps
     the launches that phase 2 made, `executed` the tasks that have run (both
     the last ten thousand), `notes` what lenient mode let pass.
     """
@@ -50,11 +55,13 @@ class SoftwareNpu:
         devices: int = 1,
         strict: bool = True,
         kernel_workspaces: str | Mapping[str, int] = "auto",
+        environ: Mapping[str, str] | None = None,
     ) -> None:
         self.soc = soc if isinstance(soc, Soc) else find_soc(soc)
         self.devices = devices
         self.strict = strict
         self.kernel_workspaces = kernel_workspaces
+        self.environ: Mapping[str, str] = os.environ if environ is None else environ
         self.ffi = ffi()
         self.null = self.ffi.NULL
         self.soc_name = self.ffi.new("char[]", self.soc.name.encode())
@@ -71,7 +78,9 @@ class SoftwareNpu:
         self.runtime = Runtime(self)
         self.memory = Memory(self)
         self.tensors = Tensors(self)
+        self.queues = Queues(self)
         self.executors = Executors(self)
+        self.phases = Phases(self)
         self._handles: dict[int, str] = {}
         self._next_handle = _HANDLE_BASE
         self._lock = threading.RLock()
@@ -112,7 +121,7 @@ class SoftwareNpu:
         return error
 
     def _function(self, name: str) -> Callable[..., Any] | None:
-        for part in (self.runtime, self.memory, self.tensors, self.executors):
+        for part in (self.runtime, self.queues, self.memory, self.tensors, self.executors):
             found: Callable[..., Any] | None = getattr(part, name, None)
             if found is not None:
                 return found
@@ -120,7 +129,7 @@ class SoftwareNpu:
         if model is None:
             return None
         phase1 = name.endswith("GetWorkspaceSize")
-        return partial(self.executors.phase1 if phase1 else self.executors.phase2, model)
+        return partial(self.phases.phase1 if phase1 else self.phases.phase2, model)
 
     def _callback(self, prototype: Prototype, function: Callable[..., Any]) -> Any:
         """A C function pointer; an exception becomes a code and waits in `take_error`."""

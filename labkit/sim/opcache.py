@@ -35,14 +35,13 @@ _DROPPED_AT_ONCE = 30
 class Entry:
     """One remembered call.
 
-    `usable` once its creator has run; `evicted_by` is the executor whose
-    entry pushed it out, `freed` whether that executor has ended since.
+    `usable` once its creator has run; `freed` when it was pushed out and the
+    executor that pushed it out has ended.
     """
 
     plan: Plan
     usable: bool = False
     dead: bool = False
-    evicted_by: Any = None
     freed: bool = False
 
 
@@ -52,35 +51,18 @@ class _Entries(threading.local):
         self.full_at_zero = False
 
 
-def cache_key(operator: str, arguments: Mapping[str, Any]) -> Hashable:
+def cache_key(
+    operator: str,
+    objects: tuple[Any, ...],
+    described: tuple[TensorDesc | Scalar | None, ...],
+) -> Hashable:
     """What makes two calls the same: descriptions, scalar bytes, which arguments are one object.
 
-    `arguments` maps parameter names to (object, TensorDesc | Scalar) or None.
-    Addresses and the storage's format do not count.
+    `objects` are the arguments themselves, `described` what they say. Device
+    addresses do not count.
     """
-    parts: list[Hashable] = [operator]
-    seen: dict[int, int] = {}
-    identity: list[int] = []
-    for value in arguments.values():
-        if value is None:
-            parts.append(None)
-            continue
-        thing, described = value
-        if isinstance(described, Scalar):
-            parts.append((described.raw, described.dtype.value))
-        elif isinstance(described, TensorDesc):
-            parts.append(
-                (
-                    described.shape,
-                    described.strides,
-                    described.storage_shape,
-                    described.dtype.value,
-                    described.offset,
-                    described.format,
-                )
-            )
-            identity.append(seen.setdefault(id(thing), len(seen)))
-    return (*parts, tuple(identity))
+    first = {id(thing): place for place, thing in reversed(list(enumerate(objects)))}
+    return (operator, described, tuple(first[id(thing)] for thing in objects))
 
 
 def is_cacheable(plan: Plan) -> bool:
@@ -117,28 +99,27 @@ class OpCache:
         self._entries.table.move_to_end(key)
         return entry
 
-    def add(self, key: Hashable, plan: Plan, creator: Any) -> Entry | None:
-        """Remember a new call; None when it is not recorded.
+    def add(self, key: Hashable, plan: Plan) -> tuple[Entry | None, list[Entry]]:
+        """Remember a new call: its entry, and the entries that it pushed out.
 
-        Not recorded: a chain that cannot be, a call whose first executor has
-        not run yet, and everything after a limit of 0 was met.
+        No entry for a chain that cannot be recorded, a call whose first
+        executor has not run yet, and everything after a limit of 0 was met.
         """
         table = self._entries.table
         if self.disabled or self._entries.full_at_zero or not is_cacheable(plan):
-            return None
+            return None, []
         known = table.get(key)
         if known is not None and not known.dead:
-            return None
+            return None, []
         table.pop(key, None)
         if self.limit == 0:
             self._entries.full_at_zero = True
-            return None
-        if len(table) >= self.limit:
-            for _ in range(min(_DROPPED_AT_ONCE, len(table))):
-                _, dropped = table.popitem(last=False)
-                dropped.evicted_by = creator
+            return None, []
+        full = len(table) >= self.limit
+        count = min(_DROPPED_AT_ONCE, len(table)) if full else 0
+        dropped = [table.popitem(last=False)[1] for _ in range(count)]
         entry = table[key] = Entry(plan)
-        return entry
+        return entry, dropped
 
     def withdraw(self, entry: Entry) -> None:
         """Make an entry unusable: its creator failed, was destroyed, or became repeatable."""

@@ -204,7 +204,10 @@ def test_an_executor_is_used_once_unless_made_repeatable_and_is_destroyed_once(h
     assert hand.phase2(executor) == 0
     with pytest.raises(LifetimeError, match="use after free"):
         hand.phase2(executor)
-    executor = hand.phase1()[2]
+    executor = hand.phase1()[2]  # the op cache answers, and its executors cannot be repeated
+    assert hand.call("aclSetAclOpExecutorRepeatable", executor) == 561000
+    assert hand.call("aclDestroyAclOpExecutor", executor) == 0
+    executor = hand.phase1(hand.x, hand.x, hand.lambd, hand.out)[2]  # another call
     assert hand.call("aclSetAclOpExecutorRepeatable", executor) == 0
     assert [hand.phase2(executor) for _ in range(3)] == [0, 0, 0]
     assert hand.call("aclDestroyAclOpExecutor", executor) == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import statistics
 import time
 import tracemalloc
 
@@ -35,6 +34,11 @@ def failing(device) -> None:
     assert labkit.hardshrink_backward(WRONG, X, device=device, check=False).status == 161002
 
 
+def quick(spent: list[float]) -> float:
+    """The time that one call in twenty stays under: what a busy machine changes least."""
+    return sorted(spent)[len(spent) // 20]
+
+
 def test_ten_thousand_calls_and_a_thousand_failing_ones_leave_nothing_and_get_no_slower(npu):
     def timed(function, count: int) -> list[float]:
         spent = []
@@ -49,14 +53,13 @@ def test_ten_thousand_calls_and_a_thousand_failing_ones_leave_nothing_and_get_no
         before = state(npu)
         spent = timed(one, 10_000)
         assert state(npu) == before
-        # medians, so that a busy machine does not decide
-        assert statistics.median(spent[-1000:]) < 3 * statistics.median(spent[:1000])
+        assert quick(spent[-1000:]) < 3 * quick(spent[:1000])
         timed(failing, 1000)
         assert state(npu) == before
         assert device.run(npu.messages.take) == []  # the error list is read each time
         late = timed(one, 100)
         assert state(npu) == before
-        assert statistics.median(late) < 3 * statistics.median(spent[:1000])
+        assert quick(late) < 3 * quick(spent[:1000])
     assert npu.leaks() == []
 
 

@@ -105,7 +105,7 @@ class Script:
         if verb == "phase2":
             self.add_launches(result, logged, queued)
         gone = before - set(self.npu.executors.live)
-        if gone:
+        if gone and verb != "thread":  # of a thread's steps only what they returned was recorded
             by_handle = {self.npu.address(p): n for n, p in self.executors.items()}
             result["destroyed"] = [by_handle[handle] for handle in sorted(gone)]
         return result

@@ -1,0 +1,191 @@
+"""The project's own command for its notebooks: run them, keep them in one form, compare them.
+
+`refresh` is how stored outputs come about: every notebook from top to bottom in
+a fresh kernel on the software NPU. `check` does the same and writes nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import difflib
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from labkit.course.normal import (
+    NotebookError,
+    is_checked,
+    normalize,
+    outputs_text,
+    read,
+    to_text,
+)
+
+__all__ = ["Difference", "check", "main", "notebook_paths", "refresh"]
+
+_CELL_SECONDS = 120
+_START_SECONDS = 120
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where a run and the stored notebook part: the file, the cell's id, and a diff."""
+
+    path: Path
+    cell: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.path.name}, cell {self.cell}:\n{self.text}"
+
+
+def notebook_paths(paths: Iterable[str | Path] | None = None) -> list[Path]:
+    """The notebooks meant by files and folders; None is the notebooks/ of the project.
+
+    Raises `NotebookError` for a path that is not there.
+    """
+    if paths is None:
+        root = Path(__file__).resolve().parents[2] / "notebooks"
+        paths = [root if root.is_dir() else Path.cwd() / "notebooks"]
+    found: list[Path] = []
+    for path in map(Path, paths):
+        if path.is_dir():
+            inside = sorted(path.rglob("*.ipynb"))
+            found += [each for each in inside if ".ipynb_checkpoints" not in each.parts]
+        elif path.is_file():
+            found.append(path)
+        else:
+            raise NotebookError(f"there is no notebook or folder {path}")
+    return found
+
+
+def refresh(paths: Iterable[str | Path] | None = None) -> list[Path]:
+    """Run notebooks, bring them into the kept form, write them; returns those that changed.
+
+    A file is replaced whole or not at all. Raises `NotebookError` when a cell
+    fails or an output cannot be kept; then the file is as it was.
+    """
+    changed = []
+    for path in notebook_paths(paths):
+        text = to_text(normalize(execute(path), path.name))
+        if text != path.read_text(encoding="utf-8"):
+            _replace(path, text)
+            changed.append(path)
+    return changed
+
+
+def check(paths: Iterable[str | Path] | None = None) -> list[Difference]:
+    """Run notebooks and tell where checked cells differ from what is stored; writes nothing.
+
+    Also tells of a notebook that is not in the kept form. Raises
+    `NotebookError` when a cell fails.
+    """
+    found = []
+    for path in notebook_paths(paths):
+        stored = read(path)
+        ran = normalize(execute(path), path.name)
+        for before, after in zip(stored.cells, ran.cells):
+            if is_checked(after):
+                old, new = "\n".join(outputs_text(before)), "\n".join(outputs_text(after))
+                if old != new:
+                    found.append(Difference(path, after.id, _diff(old, new)))
+        if to_text(normalize(stored, path.name)) != path.read_text(encoding="utf-8"):
+            found.append(Difference(path, "-", "not in the kept form; run: labkit notebooks"))
+    return found
+
+
+def execute(path: Path) -> Any:
+    """Run a notebook from top to bottom in a fresh kernel; returns it with its new outputs."""
+    from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError, DeadKernelError
+
+    notebook = read(path)
+    client = NotebookClient(
+        notebook,
+        kernel_name="python3",
+        timeout=_CELL_SECONDS,
+        startup_timeout=_START_SECONDS,
+        resources={"metadata": {"path": str(path.resolve().parent)}},
+        store_widget_state=False,
+    )
+    try:
+        with _on_the_software_npu():
+            client.execute()
+    except CellExecutionError as error:
+        raise NotebookError(f"{path.name}: a cell failed\n{error}") from error
+    except (DeadKernelError, RuntimeError, TimeoutError) as error:
+        raise NotebookError(f"{path.name}: {type(error).__name__}: {error}") from error
+    return notebook
+
+
+@contextlib.contextmanager
+def _on_the_software_npu() -> Any:
+    """The environment in which outputs are made; the kernel inherits it at its start."""
+    wanted = {"LABKIT_DEVICE": "sim", "LABKIT_RAISE": "1", "PYTHONHASHSEED": "0"}
+    before = {name: os.environ.get(name) for name in wanted}
+    os.environ.update(wanted)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _diff(old: str, new: str) -> str:
+    lines = difflib.unified_diff(
+        old.splitlines(), new.splitlines(), "stored", "this run", lineterm=""
+    )
+    return "\n".join(lines)
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write beside the file, then put it in its place in one step."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".ipynb.new")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
+            stream.write(text)
+        os.chmod(name, path.stat().st_mode)
+        os.replace(name, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """`labkit notebooks [--check] [PATH...]`; exit code 1 for differences, 2 for failures."""
+    parser = argparse.ArgumentParser(
+        prog="labkit notebooks",
+        description="Run the notebooks on the software NPU and store what they put out.",
+    )
+    parser.add_argument("--check", action="store_true", help="only tell what differs")
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="notebooks or folders")
+    options = parser.parse_args(argv)
+    paths = options.paths or None
+    try:
+        if options.check:
+            found = check(paths)
+            for difference in found:
+                print(difference)
+            print(f"{len(notebook_paths(paths))} notebooks run, {len(found)} differences")
+            return 1 if found else 0
+        changed = refresh(paths)
+    except NotebookError as error:
+        print(error, file=sys.stderr)
+        return 2
+    for path in changed:
+        print(f"written: {path}")
+    print(f"{len(notebook_paths(paths))} notebooks run, {len(changed)} changed")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,75 @@
+"""A call that was made, read: the plan of its arguments, and what it tells of its run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from labkit.errors import LabValueError
+from labkit.explain.chain import Run
+from labkit.op.aclnn import plan_hardshrink, plan_hardshrink_backward
+from labkit.op.describe import TensorDesc
+from labkit.op.dtypes import data_type
+from labkit.op.plan import Plan
+from labkit.op.scalar import Scalar
+
+if TYPE_CHECKING:
+    from labkit.host.twophase import Call
+
+__all__ = ["plan_of_call", "run_of_call"]
+
+_PLANS: dict[str, Any] = {
+    "aclnnHardshrinkBackward": plan_hardshrink_backward,
+    "aclnnHardshrink": plan_hardshrink,
+}
+
+
+def plan_of_call(call: Call) -> Plan:
+    """The plan for a call's arguments on its chip; `LabValueError` for an unknown operator."""
+    plan = _PLANS.get(call.operator)
+    if plan is None:
+        raise LabValueError(f"the model knows {', '.join(_PLANS)}, not {call.operator}")
+    described = [_described(argument) for argument in call.arguments.values()]
+    result: Plan = plan(*described, soc=call.soc)
+    return result
+
+
+def _described(argument: Any) -> TensorDesc | Scalar | None:
+    from labkit.host.arrays import TensorView
+    from labkit.host.twophase import RawScalar
+
+    if isinstance(argument, TensorView):
+        return TensorDesc(
+            argument.dtype,
+            argument.shape,
+            argument.strides,
+            argument.offset,
+            argument.storage_shape,
+        )
+    if isinstance(argument, RawScalar):
+        return Scalar(raw=argument.raw, dtype=data_type(argument.data_type))
+    return None
+
+
+def run_of_call(call: Call, plan: Plan) -> Run:
+    """What the call tells of its run, and where that differs from the plan."""
+    differs = []
+    if call.status != plan.status:
+        differs.append(f"the call returned {call.status}, the model says {plan.status}")
+    elif call.ok and call.workspace_size != plan.workspace_size:
+        differs.append(
+            f"phase 1 asked for {call.workspace_size} bytes, the model says {plan.workspace_size}"
+        )
+    launches = None if call.launches is None else tuple(call.launches)
+    expected = tuple(launch.op_type for launch in plan.launches)
+    if launches is not None and launches != expected and call.ok:
+        differs.append(f"launched were {', '.join(launches)}; the model says {', '.join(expected)}")
+    return Run(
+        call.device,
+        call.status,
+        call.status_name,
+        call.workspace_size,
+        len(call.record),
+        launches,
+        call.message,
+        tuple(differs),
+    )

@@ -1,0 +1,170 @@
+"""`labkit explain`: the chain for shapes, dtypes, strides and a chip, without running anything."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from labkit.errors import LabValueError
+
+if TYPE_CHECKING:
+    from labkit.op.describe import TensorDesc
+    from labkit.op.plan import Plan
+    from labkit.op.scalar import Scalar
+
+__all__ = ["add_arguments", "run", "tensor_desc"]
+
+_NULL = ("none", "null")
+_EXAMPLE = "float32:2,2"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Give a parser the options of `labkit explain`."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.description = (
+        "Tell what a call will do: the checks, the l0 operators, the launches, the workspace and\n"
+        "the kernel, step by step, each with its source and its reason.\n\n"
+        "A TENSOR is dtype:shape[:strides[:offset[:storage shape]]], for example\n"
+        "  float16:4,1                 a row-major tensor (nothing after the colon is 0-d)\n"
+        "  float32:4,4:1,4             a transposed view\n"
+        "  float32:4,4:8,1:0:4,8       rows with gaps\n"
+        "or none for a null pointer. $LABKIT_OPS_NN or $LABKIT_CANN_SRC may name a checkout of\n"
+        "the sources, whose lines are then shown."
+    )
+    parser.add_argument("--grad", metavar="TENSOR", help="gradOutput (default: as --self)")
+    parser.add_argument("--self", metavar="TENSOR", dest="self_", help="self (default: as --grad)")
+    parser.add_argument(
+        "--out", metavar="TENSOR", help="gradInput, or out (default: what the inputs give)"
+    )
+    parser.add_argument("--lambd", default="0.5", help="λ (default 0.5), or none")
+    parser.add_argument(
+        "--lambd-dtype", default="float32", metavar="DTYPE", help="dtype of λ (default float32)"
+    )
+    parser.add_argument("--soc", help="the chip, e.g. 950, 910b, Ascend910A (default 950)")
+    parser.add_argument("--forward", action="store_true", help="aclnnHardshrink on --self instead")
+    parser.add_argument("--json", action="store_true", help="print the chain as JSON")
+    parser.add_argument("--html", metavar="FILE", help="write a page to FILE ('-': print it)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the chain; 0 when phase 1 would succeed, else 1."""
+    from labkit.explain.build import explain
+    from labkit.explain.html import as_page
+
+    plan = _plan(options)
+    chain = explain(plan)
+    if options.html == "-":
+        _print(as_page(chain))
+    elif options.html:
+        _write(options.html, as_page(chain))
+    if options.json:
+        _print(chain.to_json(indent=1))
+    elif not options.html:
+        _print(str(chain))
+    return 0 if plan.ok else 1
+
+
+def tensor_desc(option: str, text: str) -> TensorDesc | None:
+    """The descriptor that a text means; None for a null pointer.
+
+    >>> tensor_desc("--out", "float32:4,4:8,1:0:4,8")
+    TensorDesc(FLOAT [4, 4], strides [8, 1], storage [4, 8])
+    """
+    from labkit.op.describe import TensorDesc
+
+    if text.strip().lower() in _NULL:
+        return None
+    dtype, *rest = text.split(":")
+    if not 1 <= len(rest) <= 4:
+        raise LabValueError(
+            f"{option}: {text!r} is no tensor; right would be "
+            "dtype:shape[:strides[:offset[:storage shape]]], for example float16:4,1"
+        )
+    shape, strides, offset, storage = [*rest, *[""] * (4 - len(rest))]
+    sizes = _numbers(option, shape)
+    if any(size < 0 for size in sizes):
+        raise LabValueError(f"{option}: a shape has no negative sizes: {shape!r}")
+    return TensorDesc(
+        dtype.strip(),
+        sizes,
+        _numbers(option, strides) if strides.strip() else None,
+        _numbers(option, offset)[0] if offset.strip() else 0,
+        _numbers(option, storage) if len(rest) == 4 else None,
+    )
+
+
+def _numbers(option: str, text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in text.replace("x", ",").split(",") if part.strip())
+    except ValueError as error:
+        raise LabValueError(
+            f"{option}: {text!r} should be whole numbers with commas, like 4,1"
+        ) from error
+
+
+def _plan(options: argparse.Namespace) -> Plan:
+    from labkit.op.aclnn import plan_hardshrink, plan_hardshrink_backward
+
+    lambd = _lambd(options.lambd, options.lambd_dtype)
+    x = tensor_desc("--self", options.self_ or options.grad or _EXAMPLE)
+    if options.forward:
+        if options.grad:
+            raise LabValueError("--forward takes --self, --out and --lambd, no --grad")
+        out = tensor_desc("--out", options.out) if options.out else _like(x)
+        return plan_hardshrink(x, lambd, out, soc=options.soc or "950")
+    grad = tensor_desc("--grad", options.grad or options.self_ or _EXAMPLE)
+    out = tensor_desc("--out", options.out) if options.out else _result(grad, x)
+    return plan_hardshrink_backward(grad, x, lambd, out, soc=options.soc or "950")
+
+
+def _like(desc: TensorDesc | None) -> TensorDesc | None:
+    from labkit.op.describe import TensorDesc
+
+    return None if desc is None else TensorDesc(desc.dtype, desc.shape)
+
+
+def _result(grad: TensorDesc | None, x: TensorDesc | None) -> TensorDesc | None:
+    """The output that the inputs ask for; where they do not fit, the checks shall say so."""
+    from labkit.op.broadcast import BroadcastFault, broadcast_shapes
+    from labkit.op.describe import TensorDesc
+    from labkit.op.dtypes import UNDEFINED, promote_type
+
+    if grad is None or x is None:
+        return _like(grad or x)
+    shape = broadcast_shapes(grad.shape, x.shape)
+    dtype = promote_type(grad.dtype, x.dtype)
+    return TensorDesc(
+        x.dtype if dtype is UNDEFINED else dtype,
+        x.shape if isinstance(shape, BroadcastFault) else shape,
+    )
+
+
+def _lambd(text: str, dtype: str) -> Scalar | None:
+    from labkit.op.scalar import Scalar
+
+    if text.strip().lower() in _NULL:
+        return None
+    number: Any
+    try:
+        number = complex(text) if "complex" in dtype.lower() else float(text)
+    except ValueError as error:
+        raise LabValueError(f"--lambd must be a number or none, not {text!r}") from error
+    if "int" in dtype.lower() and number == number and abs(number) != float("inf"):
+        number = int(number)
+    return Scalar(number, dtype)
+
+
+def _print(text: str) -> None:
+    """Print, also where the terminal's encoding has no λ."""
+    encoding = sys.stdout.encoding or "utf-8"
+    print(text.encode(encoding, "replace").decode(encoding))
+
+
+def _write(name: str, page: str) -> None:
+    try:
+        Path(name).write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise LabValueError(f"--html: {name} cannot be written: {error.strerror}") from error
+    print(f"wrote {name}", file=sys.stderr)

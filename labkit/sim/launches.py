@@ -1,0 +1,102 @@
+"""What the two phases work on: the operators known, executors, the log of launches."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+
+from labkit.op.aclnn import plan_hardshrink, plan_hardshrink_backward
+from labkit.op.plan import Plan
+from labkit.sim.opcache import Entry
+from labkit.sim.tensors import TensorObject
+
+__all__ = ["OPERATORS", "Executor", "LaunchLog", "LaunchRecord", "OperatorModel"]
+
+
+@dataclass(frozen=True)
+class OperatorModel:
+    """An aclnn operator that the software NPU knows.
+
+    `tensors` names its parameters in order, the scalar among them; `plan`
+    takes the descriptors in that order (None for null) and the keywords of
+    `plan_hardshrink_backward`.
+    """
+
+    name: str
+    parameters: tuple[str, ...]
+    plan: Callable[..., Plan]
+
+
+OPERATORS: dict[str, OperatorModel] = {
+    "aclnnHardshrinkBackward": OperatorModel(
+        "aclnnHardshrinkBackward",
+        ("gradOutput", "self", "lambd", "gradInput"),
+        plan_hardshrink_backward,
+    ),
+    "aclnnHardshrink": OperatorModel("aclnnHardshrink", ("self", "lambd", "out"), plan_hardshrink),
+}
+
+
+@dataclass(frozen=True)
+class LaunchRecord:
+    """One launch that phase 2 made: kernel, core, device addresses, how it went.
+
+    `state` is "queued", "launch-failed" (the launcher refused) or
+    "runtime-failed" (the runtime did).
+    """
+
+    op_type: str
+    core: str
+    addresses: tuple[int, ...]
+    state: str = "queued"
+    stream: int = 0
+
+
+class LaunchLog:
+    """The last launches, and how many there ever were."""
+
+    def __init__(self, limit: int = 10_000) -> None:
+        self.total = 0
+        self._entries: deque[LaunchRecord] = deque(maxlen=limit)
+
+    def append(self, entry: LaunchRecord) -> None:
+        """Add a launch."""
+        self.total += 1
+        self._entries.append(entry)
+
+    def since(self, total: int) -> list[LaunchRecord]:
+        """The launches made after there were `total`, as far as they are still kept."""
+        count = min(self.total - total, len(self._entries))
+        return list(islice(reversed(self._entries), count))[::-1]
+
+    def __iter__(self) -> Iterator[LaunchRecord]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+
+@dataclass(eq=False)
+class Executor:
+    """An aclOpExecutor: a plan bound to tensors.
+
+    `hit` marks the light wrapper of an op-cache hit, whose addresses were
+    captured in phase 1. `entry` is the cache entry that it made or hit,
+    `recorded` whether a run of it can be replayed, `evicted` the entries that
+    its own entry pushed out.
+    """
+
+    handle: int
+    operator: str
+    plan: Plan
+    tensors: dict[str, TensorObject]
+    captured: dict[str, int]
+    repeatable: bool = False
+    runs: int = 0
+    storages: frozenset[int] = field(default_factory=frozenset)
+    hit: bool = False
+    entry: Entry | None = None
+    recorded: bool = False
+    evicted: list[Entry] = field(default_factory=list)
