@@ -15,7 +15,7 @@ __all__ = ["STYLE", "Shown", "image", "show"]
 STYLE = (
     "<style>"
     ".labkit-picture{display:block;max-width:100%;height:auto;border-radius:6px}"
-    '[data-jp-theme-light="false"] .labkit-picture{filter:invert(0.91) hue-rotate(180deg)}'
+    '[data-jp-theme-light="false"] .labkit-picture{filter:invert(0.93) hue-rotate(180deg)}'
     "</style>"
 )
 """Turns pictures over under the dark theme: black on white becomes white on black, hues stay."""

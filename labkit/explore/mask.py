@@ -140,7 +140,9 @@ class MaskPanel(Panel[MaskState]):
         def sync(state: MaskState) -> None:
             box.value = state.typed
             place = min(max(state.lambd, _LEAST), _MOST)
-            if place == place and place != slider.value:  # a NaN leaves the slider where it is
+            # A NaN leaves the slider where it is. So does what the slider itself just said: to
+            # answer it, late, would pull the handle back under the user's hand.
+            if abs(place - slider.value) > _STEP / 2:
                 slider.value = place
             for name, menu in menus.items():
                 menu.value = getattr(state, name)

@@ -30,7 +30,7 @@ _STYLE = (
     ".labkit-error{color:var(--jp-error-color1,#b3261e);min-height:3em;line-height:1.5}"
     ".labkit-error details{display:inline-block;color:var(--jp-ui-font-color2,#555)}"
     ".labkit-error pre{font-size:90%;white-space:pre-wrap}"
-    ".labkit-stale{opacity:0.45}"
+    ".labkit-stale{opacity:0.55}"
     ".labkit-panel .widget-html-content{line-height:normal}"
     "{hide}"
     "</style>"

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from labkit.errors import LabValueError
 from labkit.op.contract import Fault, check_backward, check_forward
 from labkit.op.describe import TensorDesc
 from labkit.op.dtypes import promote_type
@@ -66,7 +67,13 @@ def plan_hardshrink(
 
 
 def _freeze(option: str | Mapping[str, int]) -> str | tuple[tuple[str, int], ...]:
-    return option if isinstance(option, str) else tuple(sorted(option.items()))
+    if isinstance(option, Mapping):
+        return tuple(sorted(option.items()))
+    if option not in ("auto", "none"):
+        raise LabValueError(
+            f"kernel_workspaces is 'auto', 'none' or a mapping of op types to bytes, not {option!r}"
+        )
+    return option
 
 
 def _builder(soc: Soc, option: str | tuple[tuple[str, int], ...]) -> Builder:

@@ -9,6 +9,7 @@ view that leaves its storage, rank 9. The operator's own checks come later.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -50,7 +51,8 @@ def shape_text(shape: Iterable[int]) -> str:
 
 def _integers(name: str, values: Any) -> tuple[int, ...]:
     try:
-        result = tuple(int(value) for value in ([values] if isinstance(values, int) else values))
+        listed = [values] if hasattr(values, "__index__") else values
+        result = tuple(operator.index(value) for value in listed)
     except (TypeError, ValueError) as error:
         raise LabValueError(f"{name} must be whole numbers, not {values!r}") from error
     if any(not -_INT64_MAX - 1 <= value <= _INT64_MAX for value in result):
@@ -98,10 +100,10 @@ class TensorDesc:
                 f"a shape of {len(shape)} axes needs as many strides, not {len(strides)}"
             )
         put(self, "strides", strides)
-        put(self, "offset", int(offset))
+        put(self, "offset", _integers("offset", offset)[0])
         storage = shape if storage_shape is None else _integers("storage_shape", storage_shape)
         put(self, "storage_shape", storage)
-        put(self, "format", int(format))
+        put(self, "format", _integers("format", format)[0])
         put(self, "is_contiguous", _is_contiguous(shape, strides, self.format))
 
     @property

@@ -139,6 +139,8 @@ def data_type(spec: DataType | str | int | npt.DTypeLike) -> DataType:
         if found is not None:
             return found
     try:
+        if spec is None:  # NumPy would make float64 of it
+            raise TypeError
         return _of_numpy(np.dtype(spec))  # type: ignore[arg-type]
     except TypeError as error:
         raise LabValueError(

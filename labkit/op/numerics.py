@@ -139,8 +139,14 @@ def _run(values: Array, x: Array, lambd: Any, out: Array | None, op: str) -> Arr
         )
     if out is None:
         out = np.empty(x.shape, x.dtype)
+    elif not isinstance(out, np.ndarray) or not out.flags.writeable:
+        raise LabValueError("out must be a NumPy array that can be written")
     elif out.dtype != x.dtype or out.shape != x.shape:
         raise LabValueError(f"out must be {x.dtype}{list(x.shape)}")
+    elif _overlaps_shifted(values, out) or _overlaps_shifted(x, out):
+        # Written behind the reader's back in part: the result must not depend on the order.
+        out[...] = _run(values, x, lambd, None, op)
+        return out
     value = lambd if type(lambd) is np.float32 else as_scalar(lambd).to_float()
     limit = _limit(dtype, float32_bits(value), op)
     _select(values, x, limit, out)
@@ -153,7 +159,14 @@ def _kernel_dtype(dtype: np.dtype[Any]) -> DataType | None:
         found = data_type(dtype)
     except LabValueError:
         return None
-    return found if found in (FLOAT, FLOAT16, BF16) else None
+    return found if found in (FLOAT, FLOAT16, BF16) and dtype.isnative else None
+
+
+def _overlaps_shifted(first: Array, second: Array) -> bool:
+    """Whether two arrays share memory without being the same view of it."""
+    if not np.may_share_memory(first, second):
+        return False
+    return first.ctypes.data != second.ctypes.data or first.strides != second.strides
 
 
 @lru_cache(maxsize=256)

@@ -43,6 +43,8 @@ _SMALL_FLOATS = {
     "DT_FLOAT4_E2M1": "float4_e2m1fn",
 }
 
+_WITHOUT_NAN = ("DT_FLOAT6_E3M2", "DT_FLOAT6_E2M3", "DT_FLOAT4_E2M1", "DT_FLOAT4_E1M2")
+
 SCALAR_DTYPES = (
     *("DT_FLOAT", "DT_FLOAT16", "DT_INT8", "DT_INT32", "DT_UINT8", "DT_INT16", "DT_UINT16"),
     *("DT_UINT32", "DT_INT64", "DT_UINT64", "DT_DOUBLE", "DT_BOOL", "DT_COMPLEX64"),
@@ -130,6 +132,8 @@ def clamp_lambd(value: np.float32) -> np.float32:
 
 def _encode(value: Any, dtype: DataType) -> bytes:
     name = dtype.name
+    if value is None:
+        raise LabValueError("a scalar needs a value (or its bytes as raw=...)")
     try:
         if name == "DT_FLOAT":
             return float32_bits(value).to_bytes(4, "little")
@@ -148,6 +152,8 @@ def _encode(value: Any, dtype: DataType) -> bytes:
         if name in _SMALL_FLOATS:
             import ml_dtypes
 
+            if name in _WITHOUT_NAN and np.isnan(float(value)):
+                raise ValueError
             return np.asarray(value, dtype=getattr(ml_dtypes, _SMALL_FLOATS[name])).tobytes()
     except (TypeError, ValueError, OverflowError, struct.error) as error:
         raise LabValueError(f"{value!r} does not fit a {name} scalar") from error
@@ -230,10 +236,18 @@ def _nearest_code(value: float, name: str) -> int:
         if name == "DT_HIFLOAT8":
             return 0x80
         raise LabValueError(f"{name} has no NaN")
-    return min(codes, key=lambda code: (_distance(_code_value(code, name), value), code & 1))
+    top = 1.75 if name == "DT_FLOAT4_E1M2" else _HIFLOAT8_OVERFLOW
+    held = min(max(value, -top), top)
+    return min(codes, key=lambda code: (_distance(_code_value(code, name), held), code & 1))
+
+
+_HIFLOAT8_OVERFLOW = 49152.0
+"""The number that HiFloat8 would hold next after its largest, 32768, if that code were not ∞."""
 
 
 def _distance(have: float, want: float) -> float:
+    if np.isinf(have):
+        have = float(np.copysign(_HIFLOAT8_OVERFLOW, have))
     if have == want:
         return 0.0 if np.signbit(have) == np.signbit(want) else 1e-300
-    return abs(have - want) if np.isfinite(have) else float("inf")
+    return abs(have - want) if not np.isnan(have) else float("inf")

@@ -96,6 +96,8 @@ def find_soc(name: str | None = None) -> Soc:
     """
     table = socs()
     wanted = name or DEFAULT_SOC
+    if not isinstance(wanted, str):
+        raise LabValueError(f"a chip is named by a text such as {DEFAULT_SOC!r}, not {wanted!r}")
     found = table.get(wanted) or table.get(_FAMILIES.get(wanted.lower(), ""))
     if found is None:
         by_case = {key.lower(): soc for key, soc in table.items()}

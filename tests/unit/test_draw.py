@@ -41,7 +41,7 @@ def view(lambd=0.3, dtype="float16", n=16, **changes):
         compared = float(kind.type(max(lambd, 0.0) if lambd == lambd else lambd))
     with np.errstate(invalid="ignore"):
         live = ~(np.abs(x) <= compared)
-    near = [compared + step / 1024 for step in (2, 1, 0, -1, -2)]
+    near = [compared + step / 1024 for step in (3, 2, 1, 0, -1, -2, -3)]
     rungs = tuple(
         Rung(value, bits_text(kind.type(value)), not abs(value) <= compared, abs(value) > lambd)
         for value in near

@@ -162,6 +162,13 @@ def test_slider_and_box_follow_each_other(panel):
     assert (widgets["box"].value, widgets["dtype"].value) == ("-0.3", "bfloat16")
 
 
+def test_the_slider_is_not_answered_with_its_own_value(panel):
+    widgets = controls(panel)
+    widgets["slider"].value = 0.1 + 0.2  # as the page sends it, not quite 0.3
+    assert widgets["slider"].value == 0.1 + 0.2
+    assert panel.state.typed == widgets["box"].value == "0.3" and panel.state.lambd == 0.3
+
+
 @pytest.mark.parametrize("typed", ["three", "", "0,3", "1+2j", "0x1p-2"])
 def test_what_is_no_number_is_an_error_and_the_good_picture_stays(panel, typed):
     before = panel.picture, panel.state
