@@ -25,6 +25,7 @@ from labkit.errors import (
     DeviceUseError,
     LabError,
     LabValueError,
+    LeakWarning,
     LifetimeError,
     OverlapError,
 )
@@ -45,6 +46,7 @@ __all__ = [
     "DeviceUseError",
     "LabError",
     "LabValueError",
+    "LeakWarning",
     "LifetimeError",
     "OverlapError",
     "Scalar",

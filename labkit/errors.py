@@ -18,6 +18,7 @@ __all__ = [
     "DeviceUseError",
     "LabError",
     "LabValueError",
+    "LeakWarning",
     "LifetimeError",
     "OverlapError",
 ]
@@ -25,6 +26,10 @@ __all__ = [
 
 class LabError(Exception):
     """Base of every error that the lab raises on purpose."""
+
+
+class LeakWarning(UserWarning):
+    """A device was closed and something that was made on it was never given back."""
 
 
 class LabValueError(LabError, ValueError):

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import atexit
 import os
+import warnings
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, TypeVar
 
 from labkit.cann.interface import CInterface, ffi
-from labkit.errors import DeviceUseError, LabError
+from labkit.errors import DeviceUseError, LabError, LeakWarning
 from labkit.host.capi import CApi
 from labkit.host.record import HostCall
 from labkit.host.session import Session
@@ -125,6 +126,7 @@ class Device:
             failures = self._worker.run(self._give_back)
         finally:
             self._worker.stop()
+        self._report_leaks()
         if failures:
             first, *others = failures
             if others:
@@ -152,6 +154,25 @@ class Device:
             session, self._session = self._session, None
             attempt(session.leave, self.api)
         return failures
+
+    def _report_leaks(self) -> None:
+        """Name what the program made and never gave back, where the device keeps accounts.
+
+        The software NPU does. Only when its last user leaves: before that,
+        what is alive may be somebody else's.
+        """
+        leaks: Any = getattr(self.interface, "leaks", None)
+        users: Any = getattr(self.interface, "users", 0)
+        if leaks is None or users:
+            return
+        left: list[str] = leaks()
+        if left:
+            more = f" and {len(left) - 5} more" if len(left) > 5 else ""
+            warnings.warn(
+                f"{self.name} was closed, but {'; '.join(left[:5])}{more}",
+                LeakWarning,
+                stacklevel=3,
+            )
 
     def __enter__(self) -> Device:
         return self

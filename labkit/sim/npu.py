@@ -213,6 +213,11 @@ class SoftwareNpu:
 
     # -- accounts --------------------------------------------------------------
 
+    @property
+    def users(self) -> int:
+        """How many inits are not yet given back: somebody still works with this machine."""
+        return self.runtime.inits
+
     def leaks(self) -> list[str]:
         """Everything that was created or allocated and is not destroyed or freed, a line each."""
         with self._lock:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import types
+import warnings
 import weakref
 
 import numpy as np
@@ -530,3 +531,23 @@ def test_an_error_of_the_device_reaches_the_calling_thread_with_its_type(npu):
         with pytest.raises(SystemExit):
             device.run(sys.exit)
         assert works(device)
+
+
+def test_closing_names_what_was_never_given_back():
+    device = labkit.open_device("sim")
+    out = ffi().new("void **")
+    assert device.call("aclrtMalloc", out, 100, 0) == 0
+    with pytest.warns(labkit.LeakWarning, match=r"100 bytes at 0x[0-9a-f]+ were not freed"):
+        device.close()
+
+
+def test_closing_says_nothing_when_all_was_given_back_or_another_user_is_left():
+    npu = SoftwareNpu()
+    out = ffi().new("void **")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with labkit.open_device(npu=npu):
+            with labkit.open_device(npu=npu) as device:
+                assert device.call("aclrtMalloc", out, 100, 0) == 0
+            with labkit.open_device(npu=npu) as device:
+                assert device.call("aclrtFree", out[0]) == 0
