@@ -82,13 +82,17 @@ class MaskPicture(MaskParts):
         self._fill_ladder(view)
 
     def _fill_words(self, view: MaskView) -> None:
-        asked, device = state_line(view)
+        what, chain, device = state_line(view)
         first, second = self.state
-        first.write(f"{asked} · {device}")
-        second.write("")
-        if first.get_window_extent().x1 > WIDTH - 16:
-            first.write(asked)
-            second.write(device)
+        for above, below in (
+            ((what, chain, device), ()),
+            ((what, chain), (device,)),
+            ((what, device), (chain,)),
+        ):
+            first.write(" · ".join(above))
+            second.write(" · ".join(below))
+            if first.get_window_extent().x1 < WIDTH - 12:
+                break
         told = [*notes(view), "", "", ""]
         for text, note in zip(self.notes, told):
             text.write(note)

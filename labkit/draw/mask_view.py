@@ -77,8 +77,8 @@ def _shape(shape: tuple[int, ...]) -> str:
     return str(tuple(shape))
 
 
-def state_line(view: MaskView) -> tuple[str, str]:
-    """The grey line under the question, in two parts: what was asked, and on what device."""
+def state_line(view: MaskView) -> tuple[str, str, str]:
+    """The grey line under the question, in three parts: tensors, the way of λ, the device."""
     if (view.dtype, view.self_shape) == (view.grad_dtype, view.grad_shape):
         what = f"{short_dtype(view.dtype)} · self and grad {_shape(view.self_shape)}"
     elif view.self_shape == view.grad_shape:
@@ -95,7 +95,7 @@ def state_line(view: MaskView) -> tuple[str, str]:
     if view.lambd < 0:
         chain += " → used 0"
     chain += f" → compared as {short_dtype(view.compared_in)} {number_text(view.compared)}"
-    return f"{what} · {chain}", view.device
+    return what, chain, view.device
 
 
 def notes(view: MaskView) -> tuple[str, ...]:
@@ -118,11 +118,10 @@ def notes(view: MaskView) -> tuple[str, ...]:
 
 def alt_text(view: MaskView) -> str:
     """The picture in words, for those who do not see it."""
-    asked, device = state_line(view)
     rows, columns = view.live.shape
     edge = int(np.count_nonzero(view.on_edge))
     told = [
-        f"{QUESTION} {asked} · {device}.",
+        f"{QUESTION} {' · '.join(state_line(view))}.",
         f"Of {rows} × {columns} elements {percent(view.alive, view.total)} get their gradient, "
         f"{percent(view.total - view.alive, view.total)} get 0"
         + (f"; {edge} of these are exactly ±λ." if edge else "."),

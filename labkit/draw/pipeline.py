@@ -12,17 +12,17 @@ from matplotlib.figure import Figure
 
 from labkit.draw.numbers import percent
 from labkit.draw.theme import DRAWING, Palette, Size
-from labkit.draw.ub import WIDTH, Sheet, chip_words, grouped, on, plain, text_width, tiling_words
+from labkit.draw.ub import Sheet, grouped, on, plain, text_width, tiling_words
 from labkit.op.program import MTE2, MTE3, PIPES, V
 from labkit.op.schedule import Schedule, Span
 from labkit.op.tiling import Tiling
 
 __all__ = ["Run", "opening", "pipeline_alt_text", "pipeline_figure", "runs"]
 
-_LEFT, _WIDE = 150, 770
-_TOP, _LANE, _HIGH = 132, 72, 36
+_LEFT, _WIDE = 126, 780
+_TOP, _LANE, _HIGH = 104, 72, 36
 _TILES = 4
-_HEIGHT = 434
+_HEIGHT = 406
 _DOES = {MTE2: "copies in", V: "computes", MTE3: "copies out"}
 
 
@@ -109,8 +109,9 @@ def pipeline_figure(
         for run in drawn:
             _draw(sheet, run, scale)
         _axis(sheet, end, scale)
-        for row, (line, colour) in enumerate(_notes(drawn, timed, tiling, core, colours)):
-            sheet.text(_LEFT, 378 + 19 * row, line, colour, size=Size.SMALL, room=_WIDE)
+        for row, line in enumerate(_notes(drawn, timed, tiling, core)):
+            colour = colours.edge if line.startswith("orange") else colours.muted
+            sheet.text(_LEFT, _HEIGHT - 56 + 19 * row, line, colour, size=Size.SMALL, room=_WIDE)
         return sheet.figure
 
 
@@ -122,7 +123,9 @@ def _draw(sheet: Sheet, run: Run, scale: float) -> None:
     face = colours.ground
     if run.tile is not None:
         face = colours.passes_negative if run.tile % 2 else colours.passes
-    sheet.box((left, top, wide, _HIGH), face, colours.ground if run.tile is not None else colours.passes)
+    sheet.box(
+        (left, top, wide, _HIGH), face, colours.ground if run.tile is not None else colours.passes
+    )
     ink = on(face, colours)
     words = ("constants", "λ, 0") if run.tile is None else (f"tile {run.tile}", str(run.tile))
     for word in words:
@@ -132,7 +135,7 @@ def _draw(sheet: Sheet, run: Run, scale: float) -> None:
             break
     if run.blocked:
         cause = PIPES.index(run.blocked[0])
-        back = cause > PIPES.index(run.pipe)
+        back = _is_back(run)
         colour = colours.edge if back else colours.line
         near = top + _HIGH if back else top
         far = _TOP + _LANE * cause + (0 if back else _HIGH)
@@ -148,10 +151,8 @@ def _axis(sheet: Sheet, end: int, scale: float) -> None:
     colours = sheet.colours
     y = _TOP + 3 * _LANE - 14
     sheet.line([(_LEFT, y), (_LEFT + _WIDE, y)], colours.line)
-    step = 1
-    while end > 8 * step:
-        step *= 2 if str(step)[0] in "15" else 5
-        step = {10: 10}.get(step, step)
+    rounds = (unit * 10**power for power in range(19) for unit in (1, 2, 5))
+    step = next(unit for unit in rounds if end <= 8 * unit)
     for cycle in range(0, end + 1, step):
         x = _LEFT + cycle * scale
         sheet.line([(x, y), (x, y + 4)], colours.line)
@@ -174,3 +175,60 @@ def _state(timed: Schedule, tiling: Tiling, core: int) -> tuple[str, str]:
         f"bytes / {costs.vector_rate}"
     )
     return f"{tiling_words(tiling)} · {share}", model
+
+
+def _notes(drawn: tuple[Run, ...], timed: Schedule, tiling: Tiling, core: int) -> tuple[str, ...]:
+    """What is not drawn, which wait is a surprise, what the colours say."""
+    whole = _tiles(tiling, core)
+    if not drawn:
+        return (f"core {core} has no element: its pipes do nothing",)
+    shown = 1 + max(run.tile or 0 for run in drawn)
+    end = max(run.end for run in drawn)
+    told = f"{grouped(end)} cycles (model)"
+    first = f"the whole core: {told}"
+    if whole > shown:
+        more = whole - shown
+        first = f"{told} to here; {grouped(more)} more tile{'' if more == 1 else 's'} of this core"
+        scheduled = 1 + max(span.step.tile for span in timed.spans)
+        first += " not drawn"
+        if scheduled == whole:
+            first += f", {grouped(timed.cycles)} cycles (model) in all"
+    back = next((run for run in drawn if _is_back(run)), None)
+    second = "no copy waits for a free piece"
+    if back and back.blocked:
+        depth = 2 if tiling.double_buffer else 1
+        earlier = (back.tile or 0) - depth
+        second = f"orange: {back.pipe} holds tile {back.tile} back until {back.blocked[0]} "
+        second += f"is through with tile {earlier}, whose piece it needs"
+    pieces = "the two blues: ping and pong" if tiling.double_buffer else "one piece per queue"
+    last = [run for run in drawn if run.pipe == V and run.tile is not None][-1]
+    steps = f"V: {', '.join(last.steps)}"
+    return first, second, f"{pieces} · dashed: waits for its data · {steps}"
+
+
+def _is_back(run: Run) -> bool:
+    """Whether a pipe waited for a later one to give a piece back."""
+    return run.blocked is not None and PIPES.index(run.blocked[0]) > PIPES.index(run.pipe)
+
+
+def pipeline_alt_text(
+    timed: Schedule, tiling: Tiling, *, core: int = 0, tiles: int = _TILES
+) -> str:
+    """The pipeline in words."""
+    drawn = runs(timed, tiles)
+    end = max((run.end for run in drawn), default=0)
+    told = [f"What do the three pipes do when? {'; '.join(_state(timed, tiling, core))}."]
+    for pipe in PIPES:
+        its = [run for run in drawn if run.pipe == pipe]
+        if its:
+            spans = ", ".join(
+                f"{'constants' if run.tile is None else f'tile {run.tile}'} "
+                f"from {run.start} to {run.end}"
+                for run in its
+            )
+            busy = percent(_busy(drawn, pipe), end)
+            told.append(f"{pipe} {_DOES[pipe]} (model cycles): {spans}; busy {busy}.")
+    notes = _notes(drawn, timed, tiling, core)
+    steps = notes[-1].split(" · ")[-1]
+    told.append(f"In short: {'; '.join((*notes[:2], steps)).replace('orange: ', '')}.")
+    return plain(" ".join(told))

@@ -22,7 +22,7 @@ from labkit.draw.theme import DPI, DRAWING, SANS, Palette, Size, new_figure, pal
 from labkit.op.dtypes import DataType
 from labkit.op.tiling import FORWARD, GRAD, Buffer, Tiling
 
-__all__ = ["Sheet", "ub_alt_text", "ub_figure"]
+__all__ = ["WIDTH", "Sheet", "ub_alt_text", "ub_figure"]
 
 WIDTH = 940
 """Pixels across every picture of the operator."""
@@ -139,7 +139,6 @@ def shortened(text: str, room: float, size: float = Size.TEXT, bold: bool = Fals
 
 def on(face: str, colours: Palette) -> str:
     """The colour of a text on that ground: the ink or the paper, whichever stands out more."""
-
     luma = [
         sum(share * part for share, part in zip((0.299, 0.587, 0.114), to_rgb(colour)))
         for colour in (face, colours.ink, colours.ground)
@@ -174,8 +173,8 @@ def chip_words(tiling: Tiling) -> str:
 
 
 def plain(text: str) -> str:
-    """A text for ears: without the spaces inside numbers."""
-    return text.replace("\u202f", "")
+    """A text for ears: without the spaces inside numbers, without double spaces."""
+    return text.replace("\u202f", "").replace("  ", " ")
 
 
 # -- the UB map ----------------------------------------------------------------
@@ -203,7 +202,7 @@ def ub_figure(tiling: Tiling, theme: str | Palette = "light") -> Figure:
                 sheet.box((left, _STRIP, wide, 38), face, edge)
                 sheet.box((left, middle - 11, wide, 22), face, edge)
                 word = ("ping", "pong")[piece] if buffer.count == 2 else ""
-                if text_width(word, Size.SMALL) + 6 < wide:
+                if text_width(word, Size.SMALL) + 3 < wide:
                     at = (left + wide / 2, middle + 4)
                     sheet.text(*at, word, on(face, colours), size=Size.SMALL, align="center")
                 offset += buffer.size
@@ -237,11 +236,9 @@ def _sums(sheet: Sheet, tiling: Tiling, end: float) -> None:
     used, whole = tiling.ub_used, tiling.ub_bytes
     told = f"used {grouped(used)} B"
     sheet.text(WIDTH - 20, end + 24, told, colours.ink, bold=True, align="right")
-    told = f"{grouped(max(0, whole - used))} B free ({percent(max(0, whole - used), whole)})"
-    if tiling.total_num and not tiling.buffers:
-        told = "no tile fits"
-    elif used > whole:
-        told = f"{grouped(used - whole)} B too many"
+    told = f"{grouped(whole - used)} B free ({percent(max(0, whole - used), whole)})"
+    if not tiling.fits:
+        told = f"{grouped(used - whole)} B too many" if used else "no tile fits"
     ink = colours.muted if tiling.fits else colours.edge
     sheet.text(WIDTH - 20, end + 44, told, ink, bold=not tiling.fits, align="right")
     for row, line in enumerate(_legend(tiling)):
@@ -267,9 +264,9 @@ def _size_words(buffer: Buffer) -> str:
 
 
 def _state(tiling: Tiling) -> tuple[str, str]:
-    tile = f"a tile of {grouped(tiling.ub_factor)} elements"
-    if tiling.ub_factor <= 0:
-        tile = "no element to cut" if not tiling.total_num else f"a tile of {tiling.ub_factor}"
+    tile = f"a tile of {grouped(tiling.ub_factor)}"
+    if not tiling.total_num:
+        tile = "no element to cut"
     return f"{tiling_words(tiling)} · {tile}", chip_words(tiling)
 
 
@@ -293,7 +290,7 @@ def ub_alt_text(tiling: Tiling) -> str:
         told.append(f"{buffer.name}: {pieces}{buffer.total} bytes.")
     used, whole = tiling.ub_used, tiling.ub_bytes
     told.append(f"Used {used} of {whole} bytes; the tiling cuts for {_room(tiling)}.")
-    if tiling.total_num and not tiling.buffers:
+    if not tiling.fits and not tiling.buffers:
         told.append("No tile fits.")
     elif used > whole:
         told.append(f"It does not fit: {used - whole} bytes too many.")

@@ -65,7 +65,10 @@ def read_number(value: Any) -> tuple[float, str]:
     if isinstance(value, str):
         written = value.strip()
         try:
-            return float(written.replace("−", "-").replace("∞", "inf")), written
+            number = float(written.replace("−", "-").replace("∞", "inf"))
+            plain = written.translate({ord("−"): "-", ord("∞"): "i"}).isascii()
+            # What a picture has no room or no letters for is written anew.
+            return number, written if plain and len(written) <= 24 else repr(number)
         except ValueError:
             raise LabValueError(
                 f"λ is {written!r}, which is no number; right would be 0.3, −1, 1e-8, nan or inf"

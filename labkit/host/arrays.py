@@ -91,8 +91,9 @@ def describe_all(
 ) -> tuple[list[Storage], dict[str, tuple[TensorView, Storage | None]]]:
     """Describe named arrays over the pieces of memory behind them.
 
-    Returns the pieces (overlapping ones become one) and, by name, the view
-    with its piece; an array without memory has none.
+    Returns the pieces (overlapping ones become one), in the order in which the
+    arguments first need them, and by name the view with its piece; an array
+    without memory has none.
     """
     memories = {name: _Memory(array) for name, array in arrays.items()}
     merged: list[tuple[int, int, Array]] = []
@@ -105,7 +106,9 @@ def describe_all(
             merged.append((low, high, memory.root))
     pieces = [Storage(low, high - low, owner) for low, high, owner in merged]
     views = {name: _describe(name, memory, pieces) for name, memory in memories.items()}
-    return pieces, views
+    # Not in the order of addresses: two runs of one program would differ in their record.
+    needed = dict.fromkeys(piece for _, piece in views.values() if piece is not None)
+    return list(needed), views
 
 
 def _describe(

@@ -4,7 +4,7 @@ import os
 
 from hypothesis import settings
 
-settings.register_profile("desk", deadline=None, max_examples=100)
+settings.register_profile("desk", deadline=None, max_examples=60)
 settings.register_profile(
     "ci",
     parent=settings.get_profile("desk"),

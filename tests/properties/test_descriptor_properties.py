@@ -11,7 +11,7 @@ from labkit.op.broadcast import BroadcastFault, broadcast_shapes
 from labkit.op.describe import contiguous_strides
 
 
-@settings(max_examples=400)
+@settings(max_examples=250)
 @given(backward_arguments(), lambdas, chips)
 def test_backward_gives_the_code_that_the_order_of_checks_demands(arguments, lambd, chip):
     grad, self, out = arguments
@@ -21,7 +21,7 @@ def test_backward_gives_the_code_that_the_order_of_checks_demands(arguments, lam
     assert plan.status == want, plan.message
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(forward_arguments(), lambdas, chips)
 def test_forward_gives_the_code_that_the_order_of_checks_demands(arguments, lambd, chip):
     self, out = arguments

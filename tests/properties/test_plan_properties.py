@@ -67,7 +67,7 @@ def shown(desc, storage):
     return storage[touched(desc)].astype(np.float64).reshape(desc.shape)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(backward_calls(), chips, workspaces, st.data())
 def test_the_planned_backward_kernels_write_the_gradient_into_the_view_and_nothing_else(
     descs, chip, kernel_workspaces, data
@@ -110,7 +110,7 @@ def test_the_planned_forward_kernels_write_the_result_into_the_view_and_nothing_
     assert_same_bits(want, storages["out"])
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(backward_calls(), chips, workspaces)
 def test_tensors_alive_at_the_same_time_never_share_a_byte(descs, chip, kernel_workspaces):
     grad, self, out = descs

@@ -32,18 +32,18 @@ from labkit.draw.png import quick_png
 from labkit.draw.stamp import Lettering
 
 
-def view(lambd=0.3, dtype="float16", n=16, **changes):
+def view(lambda_=0.3, dtype="float16", n=16, **changes):
     """A state as a device could have answered it, without one."""
     kind = np.dtype(dtype)
     down, across = np.mgrid[0:n, 0:n] / n
     x = (np.round(64 * np.sin(5 * down + 3 * across)) / 64).astype(np.float32)
     with np.errstate(over="ignore", invalid="ignore"):
-        compared = float(kind.type(max(lambd, 0.0) if lambd == lambd else lambd))
+        compared = float(kind.type(max(lambda_, 0.0) if lambda_ == lambda_ else lambda_))
     with np.errstate(invalid="ignore"):
         live = ~(np.abs(x) <= compared)
     near = [compared + step / 1024 for step in (3, 2, 1, 0, -1, -2, -3)]
     rungs = tuple(
-        Rung(value, bits_text(kind.type(value)), not abs(value) <= compared, abs(value) > lambd)
+        Rung(value, bits_text(kind.type(value)), not abs(value) <= compared, abs(value) > lambda_)
         for value in near
     )
     fields = {
@@ -51,8 +51,8 @@ def view(lambd=0.3, dtype="float16", n=16, **changes):
         "grad_dtype": dtype,
         "self_shape": (n, n),
         "grad_shape": (n, n),
-        "typed": str(lambd),
-        "lambd": float(np.float32(lambd)),
+        "typed": str(lambda_),
+        "lambd": float(np.float32(lambda_)),
         "compared": compared,
         "compared_in": dtype,
         "device": "software NPU as Ascend950PR_9599",
@@ -78,6 +78,15 @@ STATES = [
     view(70000.0),
     view(0.5, n=3, agreeing=7),
     view(0.123456789, grad_dtype="float32", grad_shape=(16, 1)),
+    view(
+        -1.2345678901234567e-300,
+        "float32",
+        typed="-1.2345678901234567e-300",
+        lambd=-1.23456789e-30,
+        grad_dtype="bfloat16",
+        self_shape=(1, 256),
+        grad_shape=(256, 256),
+    ),
 ]
 
 

@@ -145,6 +145,17 @@ def test_numbers_are_read_as_people_type_them(panel, typed, number):
     assert panel.state.typed == typed.strip() == controls(panel)["box"].value
 
 
+@pytest.mark.parametrize(
+    ("typed", "shown"),
+    [("０.３", "0.3"), ("०.३", "0.3"), ("0.3" + "0" * 200, "0.3"), ("1e400", "1e400")],
+)
+def test_what_a_picture_cannot_write_is_written_anew(panel, typed, shown):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        panel.set(lambd=typed)
+    assert panel.state.typed == shown and f"λ typed {shown} " in panel.text
+
+
 def test_nan_is_a_number_too(panel):
     controls(panel)["box"].value = "nan"
     assert np.isnan(panel.state.lambd) and panel.view.alive == panel.view.total
