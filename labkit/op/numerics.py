@@ -62,6 +62,8 @@ def dead_limit(dtype: DataType, lambd: np.float32, *, op: str = "hardshrink_grad
     Forward ("hardshrink"): every dtype compares in float32, and a negative λ
     is not clamped by the kernel, so nothing is dead. λ = NaN: nothing is dead.
     """
+    if op not in ("hardshrink_grad", "hardshrink"):
+        raise LabValueError(f"op must be 'hardshrink_grad' or 'hardshrink', not {op!r}")
     if np.isnan(lambd):
         return None
     if lambd < 0:
@@ -84,6 +86,7 @@ def lambd_as_compared(dtype: Any, lambd: Any, *, op: str = "hardshrink_grad") ->
     0.300048828125
     """
     value = as_scalar(lambd).to_float()
+    dead_limit(data_type(dtype), value, op=op)  # refuses what no kernel takes
     clamped = np.float32(0.0) if value < 0 and op == "hardshrink_grad" else value
     if data_type(dtype) is FLOAT16 and op == "hardshrink_grad" and not np.isnan(clamped):
         with np.errstate(over="ignore"):
@@ -105,14 +108,21 @@ def hardshrink_grad(
     bfloat16); any strides. λ is a number or a `Scalar` and becomes float32
     once. NaN in `self` passes the gradient; a gradient in the dead zone is
     replaced, never multiplied, so NaN and ∞ become +0 there. `out` may be
-    `grad` or `self` itself. Returns `out` or a new array.
+    `grad` or `self` itself. `variant` is another reading of the operator
+    (`labkit.op.variants`), computed plainly. Returns `out` or a new array.
 
     Raises `LabValueError` for other dtypes, unequal shapes or dtypes, an
     unknown variant.
     """
-    if variant != "arch35":
-        raise LabValueError(f"unknown variant {variant!r}; known: 'arch35'")
     gradient, x = np.asarray(grad), np.asarray(self)
+    if variant != "arch35":
+        from labkit.op.variants import run_variant
+
+        result = run_variant(variant, gradient, x, lambd)
+        if out is None:
+            return result
+        out[...] = result
+        return out
     return _run(gradient, x, lambd, out, "hardshrink_grad")
 
 

@@ -92,6 +92,8 @@ class Scalar:
                 f"aclCreateScalar takes no {kind.name}; it takes "
                 + ", ".join(name.removeprefix("DT_") for name in SCALAR_DTYPES)
             )
+        if raw is not None and not isinstance(raw, (bytes, bytearray, memoryview)):
+            raise LabValueError(f"raw is the scalar's bytes, not {raw!r}")
         object.__setattr__(self, "raw", bytes(raw) if raw is not None else _encode(value, kind))
         if kind.itemsize != len(self.raw):
             raise LabValueError(

@@ -95,7 +95,7 @@ def find_soc(name: str | None = None) -> Soc:
     Raises `LabValueError` with near names when there is none.
     """
     table = socs()
-    wanted = name or DEFAULT_SOC
+    wanted = DEFAULT_SOC if name is None else name
     if not isinstance(wanted, str):
         raise LabValueError(f"a chip is named by a text such as {DEFAULT_SOC!r}, not {wanted!r}")
     found = table.get(wanted) or table.get(_FAMILIES.get(wanted.lower(), ""))

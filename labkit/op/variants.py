@@ -26,6 +26,7 @@ __all__ = [
     "Disagreement",
     "Variant",
     "compare",
+    "difference_table",
     "disagreements",
     "edge_values",
     "run_variant",
@@ -174,6 +175,40 @@ def compare(
     """Every variant's result on the same arrays, by name."""
     wanted = [variant.name for variant in VARIANTS] if names is None else list(names)
     return {name: run_variant(name, grad, self, lambd) for name in wanted}
+
+
+def difference_table(dtype: Any, lambd: Any, grad: float = 1.0) -> str:
+    """Where the variants part, as text: a row per edge value on which they do not all agree.
+
+    Made by running all of them on `edge_values(dtype, lambd)` with one
+    gradient. `=` marks the same bits as arch35.
+    """
+    x = edge_values(dtype, lambd)
+    results = compare(np.full(x.shape, grad, x.dtype), x, lambd)
+    unsigned = np.dtype(f"u{x.dtype.itemsize}")
+    bits = {name: result.view(unsigned) for name, result in results.items()}
+    rows = [["x", "bits", *results]]
+    for place, value in enumerate(x):
+        if len({int(column[place]) for column in bits.values()}) == 1:
+            continue
+        reference = bits["arch35"][place]
+        rows.append(
+            [
+                f"{float(value):.9g}",
+                f"{int(x.view(unsigned)[place]):0{2 * x.dtype.itemsize}x}",
+                *(
+                    f"{float(result[place]):g}"
+                    if name == "arch35"
+                    else "="
+                    if bits[name][place] == reference
+                    else f"{float(result[place]):g}"
+                    for name, result in results.items()
+                ),
+            ]
+        )
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)) for row in rows]
+    return "\n".join(line.rstrip() for line in lines)
 
 
 @dataclass(frozen=True)

@@ -547,3 +547,8 @@ def test_what_is_no_number_is_no_lambda(lambd):
     x = np.zeros(2, np.float32)
     with pytest.raises(LabValueError):
         hardshrink_grad(x, x, lambd)
+
+
+def test_a_misspelt_operator_is_refused():
+    with pytest.raises(LabValueError, match="hardshrnk"):
+        lambd_as_compared("float16", 0.3, op="hardshrnk")

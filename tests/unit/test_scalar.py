@@ -380,3 +380,9 @@ def test_a_negative_lambda_of_any_dtype_is_clamped_after_conversion(value, dtype
     square = TensorDesc("float32", (2, 2))
     plan = plan_hardshrink_backward(square, square, Scalar(value, dtype), square)
     assert float32_bits(plan.lambd) == 0
+
+
+@pytest.mark.parametrize("raw", [4, "abcd", [0, 0, 0, 0]])
+def test_raw_takes_bytes_only(raw):
+    with pytest.raises(LabValueError, match="bytes"):
+        Scalar(raw=raw)

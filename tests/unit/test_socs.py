@@ -120,3 +120,8 @@ def test_every_name_finds_itself():
     for name, soc in socs().items():
         assert soc.name == name
         assert find_soc(name) is soc
+
+
+def test_an_empty_chip_name_is_no_chip():
+    with pytest.raises(LabValueError):
+        find_soc("")
