@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from matplotlib.figure import Figure
 
 from labkit.draw.numbers import number_text
+from labkit.draw.sheet import WIDTH, Sheet, dtype_text, grouped, plain, shortened, text_width
 from labkit.draw.theme import DRAWING, Palette, Size
-from labkit.draw.ub import WIDTH, Sheet, dtype_text, grouped, plain, shortened, text_width
 from labkit.op.describe import TensorDesc
 from labkit.op.plan import Operand, Plan, Step
 

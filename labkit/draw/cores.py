@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from matplotlib.figure import Figure
 
 from labkit.draw.numbers import percent
+from labkit.draw.sheet import WIDTH, Sheet, chip_words, grouped, plain, text_width, tiling_words
 from labkit.draw.theme import DRAWING, Palette, Size
-from labkit.draw.ub import WIDTH, Sheet, chip_words, grouped, plain, text_width, tiling_words
 from labkit.op.tiling import FORWARD, Tiling
 
 __all__ = ["Lanes", "Share", "cores_alt_text", "cores_figure", "lanes_of", "shares"]

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from matplotlib.figure import Figure
 
 from labkit.draw.numbers import percent
+from labkit.draw.sheet import Sheet, grouped, on, plain, text_width, tiling_words
 from labkit.draw.theme import DRAWING, Palette, Size
-from labkit.draw.ub import Sheet, grouped, on, plain, text_width, tiling_words
 from labkit.op.program import MTE2, MTE3, PIPES, V
 from labkit.op.schedule import Schedule, Span
 from labkit.op.tiling import Tiling

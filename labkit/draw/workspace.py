@@ -6,8 +6,8 @@ import re
 
 from matplotlib.figure import Figure
 
+from labkit.draw.sheet import WIDTH, Sheet, dtype_text, grouped, on, plain, shortened, text_width
 from labkit.draw.theme import DRAWING, Palette, Size
-from labkit.draw.ub import WIDTH, Sheet, dtype_text, grouped, on, plain, shortened, text_width
 from labkit.op.plan import Plan
 from labkit.op.workspace import Bucket, Member
 

@@ -156,7 +156,7 @@ class Builder:
         inputs = (grad.operand(), self_value.operand())
         attrs = {"lambd": lambd}
         self._launch("HardShrinkGrad", AI_CORE, "HardShrinkGrad", inputs, result, attrs)
-        self._step("HardShrinkGrad", result, f"the operator itself, λ = {lambd}", first)
+        self._step("HardShrinkGrad", result, f"the operator itself, λ = {float(lambd):.9g}", first)
         return result
 
     def hard_shrink(self, value: Value, lambd: np.float32) -> Value:
@@ -165,7 +165,7 @@ class Builder:
         result = self._allocate(value.shape, value.dtype)
         attrs = {"lambd": lambd}
         self._launch("HardShrink", AI_CORE, "HardShrink", (value.operand(),), result, attrs)
-        self._step("HardShrink", result, f"the operator itself, λ = {lambd}", first)
+        self._step("HardShrink", result, f"the operator itself, λ = {float(lambd):.9g}", first)
         return result
 
     def view_copy(self, value: Value, name: str, desc: TensorDesc) -> None:

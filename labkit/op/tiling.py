@@ -85,6 +85,11 @@ class Tiling:
         return sum(buffer.total for buffer in self.buffers)
 
     @property
+    def reserved(self) -> int:
+        """Bytes of UB that the tiling function leaves out when it cuts."""
+        return _RESERVED if self.op == GRAD else _FORWARD_RESERVED
+
+    @property
     def fits(self) -> bool:
         """Whether the tile is a real one and its buffers fit in UB."""
         return self.total_num == 0 or (self.ub_factor > 0 and self.ub_used <= self.ub_bytes)

@@ -2,19 +2,12 @@
 
 from dataclasses import replace
 
-from labkit.draw.ub import _KEPT_BACK, ub_alt_text, ub_figure
-from labkit.op import tile, tiling
+from labkit.draw.ub import ub_alt_text, ub_figure
+from labkit.op import tile
 
 
 def texts(figure):
     return [text.get_text().replace("\u202f", "") for text in figure.texts]
-
-
-def test_what_is_kept_back_is_what_the_tiling_keeps_back():
-    assert _KEPT_BACK == {
-        tiling.GRAD: tiling._RESERVED,
-        tiling.FORWARD: tiling._FORWARD_RESERVED,
-    }
 
 
 def test_every_buffer_has_its_row_its_pieces_and_its_bytes():
