@@ -18,12 +18,25 @@ __all__ = ["round_cast"]
 
 Array = npt.NDArray[Any]
 
+_TILE = 64 * 1024
+"""Elements converted at a time."""
+
 
 def round_cast(source: Array, out: Array) -> None:
     """Convert `source` into `out` (same shape, each float32, float16 or bfloat16).
 
-    Overflow gives ∞, a subnormal result is kept.
+    Overflow gives ∞, a subnormal result is kept. Works tile by tile where
+    both lie row-major, so that no temporary is larger than a tile.
     """
+    if source.size > _TILE and source.flags.c_contiguous and out.flags.c_contiguous:
+        flat, target = source.reshape(-1), out.reshape(-1)
+        for start in range(0, flat.size, _TILE):
+            _convert(flat[start : start + _TILE], target[start : start + _TILE])
+    else:
+        _convert(source, out)
+
+
+def _convert(source: Array, out: Array) -> None:
     if out.dtype == BF16.numpy:
         wide = source if source.dtype == np.float32 else _widened(source)
         out.view(np.uint16)[...] = _bfloat16_bits(np.ascontiguousarray(wide).view(np.uint32))

@@ -104,3 +104,17 @@ def test_float32_to_bf16_agrees_with_the_rounding_rule_on_any_pattern():
         rest = pattern & 0xFFFF
         nearest = low if rest < 0x8000 or (rest == 0x8000 and not low & 1) else high
         assert rounded == nearest, hex(pattern)
+
+
+@pytest.mark.parametrize("target", ["float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("source", ["float16", "bfloat16", "float32"])
+def test_many_tiles_are_converted_as_one_would_be(source, target):
+    from labkit.op import data_type
+
+    random = np.random.default_rng(5)
+    kind, wanted = data_type(source).numpy, data_type(target).numpy
+    x = random.standard_normal(200_003, dtype=np.float32).astype(kind)
+    out, strided = np.empty(x.shape, wanted), np.empty(2 * x.size, wanted)[::2]
+    round_cast(x, out)
+    round_cast(x, strided)
+    assert out.tobytes() == strided.tobytes()
