@@ -134,7 +134,6 @@ def test_auto_says_in_one_line_why_it_took_the_software_npu(no_cann):
     ("word", "chip"),
     [
         (None, "Ascend950PR_9599"),
-        ("", "Ascend950PR_9599"),
         ("950", "Ascend950PR_9599"),
         ("910b", "Ascend910B1"),
         ("910B", "Ascend910B1"),
