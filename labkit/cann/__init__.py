@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from labkit.cann.find import CannInstall, describe_search, find_cann
     from labkit.cann.header import Prototype, constants, declare, ffi, prototypes
     from labkit.cann.interface import CInterface, MissingSymbol
-    from labkit.cann.library import CannLibrary
     from labkit.cann.load import load_cann, require_npu
+    from labkit.cann.opened import CannLibrary
 
 __all__ = [
     "CInterface",
@@ -45,7 +45,7 @@ _HOMES = {
     "find": ("CannInstall", "describe_search", "find_cann"),
     "header": ("Prototype", "constants", "declare", "ffi", "prototypes"),
     "interface": ("CInterface", "MissingSymbol"),
-    "library": ("CannLibrary",),
+    "opened": ("CannLibrary",),
     "load": ("load_cann", "require_npu"),
 }
 

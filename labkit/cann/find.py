@@ -82,7 +82,7 @@ class CannInstall:
     opp_path: Path | None
     set_env: Path | None
 
-    def library(self, *names: str) -> Path | None:
+    def find_library(self, *names: str) -> Path | None:
         """Return the first of these libraries that is there."""
         paths = (self.lib_dir / name for name in names)
         return next((path for path in paths if os.path.isfile(path)), None)
@@ -91,7 +91,7 @@ class CannInstall:
     def missing(self) -> tuple[str, ...]:
         """What the operator needs and this installation lacks."""
         wanted = (RUNTIME_LIBRARIES, (BASE_LIBRARY,), (SPLIT_LIBRARY, SINGLE_LIBRARY))
-        return tuple(" or ".join(names) for names in wanted if self.library(*names) is None)
+        return tuple(" or ".join(names) for names in wanted if self.find_library(*names) is None)
 
     @property
     def usable(self) -> bool:

@@ -32,7 +32,7 @@ from labkit.cann.find import (
     CannInstall,
     search_cann,
 )
-from labkit.cann.library import CannLibrary
+from labkit.cann.opened import CannLibrary
 from labkit.cann.packages import DRIVER_LIBRARY, custom_op_libraries, driver_dirs, is_stub
 from labkit.errors import DeviceNotAvailable
 
@@ -67,7 +67,7 @@ def load_cann(install: CannInstall, environ: MutableMapping[str, str] | None = N
     notes += _strangers(install)
     before = mapped_files()
     try:
-        library = _Opening(install, env).library(notes)
+        library = _Opening(install, env).opened_library(notes)
         for path in sorted(mapped_files() - before):
             if is_stub(path):  # the loader followed LD_LIBRARY_PATH to a dependency in devlib
                 raise _stub(path)
@@ -112,7 +112,7 @@ class _Opening:
         unused = SINGLE_LIBRARY if install.layout == "split" else SPLIT_LIBRARY
         self.never = {_FORWARDER, unused}
 
-    def library(self, notes: Iterable[str]) -> CannLibrary:
+    def opened_library(self, notes: Iterable[str]) -> CannLibrary:
         install = self.install
         for folder in self.drivers:
             if os.path.isfile(folder / DRIVER_LIBRARY) and self.try_open(folder / DRIVER_LIBRARY):
@@ -140,7 +140,7 @@ class _Opening:
 
     def must_open(self, *names: str) -> SharedLibrary:
         """Open the first of these that the installation has; every failure is final."""
-        path = self.install.library(*names)
+        path = self.install.find_library(*names)
         assert path is not None  # `install.missing` was empty
         try:
             return self.open(path)

@@ -32,7 +32,7 @@ _METADATA = {
 }
 _WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 _MACHINE = re.compile(
-    r"/home/|/root/|/tmp/|/Users/|/private/var/|[A-Za-z]:\\+Users|\bat 0x[0-9a-f]{6,}"
+    r"/(?:home|root|tmp|Users|private/var)/|[A-Za-z]:\\+Users|\bat 0x[0-9a-f]{6,}"
     r"|ipykernel_\d+"
 )
 

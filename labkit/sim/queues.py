@@ -140,13 +140,18 @@ class Queues:
         self.npu.drop_handle(found.handle)
         return SUCCESS
 
-    def aclrtRecordEvent(self, event: Any, stream: Any) -> int:
+    def _event_and_stream(self, event: Any, stream: Any) -> tuple[Event, Stream] | int:
         found = self._event(event)
         if isinstance(found, int):
             return found
         target = self.runtime.stream_of(stream)
-        if isinstance(target, int):
-            return target
+        return target if isinstance(target, int) else (found, target)
+
+    def aclrtRecordEvent(self, event: Any, stream: Any) -> int:
+        both = self._event_and_stream(event, stream)
+        if isinstance(both, int):
+            return both
+        found, target = both
         found.done_ns, found.stream, found.recorded = None, target, True
         found.records += 1
         number = found.records
@@ -154,12 +159,10 @@ class Queues:
         return SUCCESS
 
     def aclrtResetEvent(self, event: Any, stream: Any) -> int:
-        found = self._event(event)
-        if isinstance(found, int):
-            return found
-        target = self.runtime.stream_of(stream)
-        if isinstance(target, int):
-            return target
+        both = self._event_and_stream(event, stream)
+        if isinstance(both, int):
+            return both
+        found, _ = both
         found.done_ns, found.recorded = None, False
         return SUCCESS
 
@@ -194,12 +197,10 @@ class Queues:
         return self.aclrtSynchronizeEvent(event)
 
     def aclrtStreamWaitEvent(self, stream: Any, event: Any) -> int:
-        found = self._event(event)
-        if isinstance(found, int):
-            return found
-        target = self.runtime.stream_of(stream)
-        if isinstance(target, int):
-            return target
+        both = self._event_and_stream(event, stream)
+        if isinstance(both, int):
+            return both
+        found, target = both
         source = found.stream
 
         def wait() -> int:

@@ -15,8 +15,8 @@ from labkit.cann import header
 from labkit.cann.dl import LoaderError, SharedLibrary
 from labkit.cann.find import find_cann
 from labkit.cann.interface import MissingSymbol
-from labkit.cann.library import CannLibrary
 from labkit.cann.load import load_cann, require_npu
+from labkit.cann.opened import CannLibrary
 from labkit.errors import DeviceNotAvailable
 
 POINTER = 0x1_0000_0010  # does not fit 32 bits
