@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from labkit.course.check import Verdict, check, exercises, solution
+from labkit.course.check import check, exercises, hint, solution
+from labkit.course.judge import Verdict
 
-__all__ = ["Verdict", "check", "exercises", "solution"]
+__all__ = ["Verdict", "check", "exercises", "hint", "solution"]

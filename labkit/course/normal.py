@@ -20,7 +20,7 @@ __all__ = ["CHECKED", "NotebookError", "is_checked", "normalize", "outputs_text"
 CHECKED = "nbval-check-output"
 """The tag of a cell whose outputs nbval compares with the stored ones."""
 
-_CELL_METADATA = ("tags",)
+_CELL_METADATA = ("tags", "translates")
 _OUTPUT_METADATA = ("alt", "width", "height")
 _METADATA = {
     "kernelspec": {

@@ -25,8 +25,9 @@ from labkit.course.normal import (
     read,
     to_text,
 )
+from labkit.course.pairs import english_of, fill_exercises, pair_problems, stamp, take_code
 
-__all__ = ["Difference", "check", "main", "notebook_paths", "refresh"]
+__all__ = ["Difference", "check", "main", "mark_translated", "notebook_paths", "refresh"]
 
 _CELL_SECONDS = 120
 _START_SECONDS = 120
@@ -96,7 +97,43 @@ def check(paths: Iterable[str | Path] | None = None) -> list[Difference]:
                     found.append(Difference(path, after.id, _diff(old, new)))
         if to_text(normalize(stored, path.name)) != path.read_text(encoding="utf-8"):
             found.append(Difference(path, "-", "not in the kept form; run: labkit notebooks"))
+        found += [Difference(path, "-", text) for text in problems(path)]
     return found
+
+
+def prepared(path: Path) -> Any:
+    """A notebook with what it takes from elsewhere: exercises, the code of its English twin."""
+    notebook = read(path)
+    english = english_of(path)
+    if english is not None:
+        take_code(notebook, prepared(english))
+    fill_exercises(notebook, "en" if english is None else "zh")
+    return notebook
+
+
+def problems(path: Path) -> list[str]:
+    """What a stored notebook should have taken from elsewhere and has not, a line each."""
+    stored, english = read(path), english_of(path)
+    told = [
+        f"{ours.id}: differs from its exercise or its English cell; run: labkit notebooks"
+        for ours, right in zip(stored.cells, prepared(path).cells)
+        if ours.source != right.source
+    ]
+    return told + (pair_problems(stored, read(english)) if english is not None else [])
+
+
+def mark_translated(paths: Iterable[str | Path]) -> list[Path]:
+    """Note in Chinese notebooks that every cell now translates what its English twin says."""
+    marked = []
+    for path in notebook_paths(paths):
+        english = english_of(path)
+        if english is None:
+            raise NotebookError(f"{path.name} is no translation: its folder is not named zh")
+        notebook = read(path)
+        stamp(notebook, prepared(english))
+        _replace(path, to_text(notebook))
+        marked.append(path)
+    return marked
 
 
 def execute(path: Path) -> Any:
@@ -104,7 +141,7 @@ def execute(path: Path) -> Any:
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError, DeadKernelError
 
-    notebook = read(path)
+    notebook = prepared(path)
     client = NotebookClient(
         notebook,
         kernel_name="python3",
@@ -127,8 +164,9 @@ def execute(path: Path) -> Any:
 def _on_the_software_npu() -> Any:
     """The environment in which outputs are made; the kernel inherits it at its start."""
     wanted = {"LABKIT_DEVICE": "sim", "LABKIT_RAISE": "1", "PYTHONHASHSEED": "0"}
-    before = {name: os.environ.get(name) for name in wanted}
+    before = {name: os.environ.get(name) for name in (*wanted, "LABKIT_LANG")}
     os.environ.update(wanted)
+    os.environ.pop("LABKIT_LANG", None)  # the folder decides, as it does for a learner
     try:
         yield
     finally:
@@ -167,10 +205,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         description="Run the notebooks on the software NPU and store what they put out.",
     )
     parser.add_argument("--check", action="store_true", help="only tell what differs")
+    parser.add_argument(
+        "--translated", action="store_true", help="note that Chinese notebooks are up to date"
+    )
     parser.add_argument("paths", nargs="*", metavar="PATH", help="notebooks or folders")
     options = parser.parse_args(argv)
     paths = options.paths or None
     try:
+        if options.translated:
+            marked = mark_translated(paths or [])
+            print(f"{len(marked)} notebooks marked as translated")
+            return 0
         if options.check:
             found = check(paths)
             for difference in found:

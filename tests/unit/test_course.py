@@ -1,7 +1,6 @@
 """What the notebooks lean on: printing, exercises, and the command that keeps notebooks."""
 
 import copy
-import importlib
 
 import nbformat
 import numpy as np
@@ -9,11 +8,8 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 import labkit
-from labkit.course import answers, check, exercises, notebooks, show, solution
+from labkit.course import notebooks, show
 from labkit.course.normal import NotebookError, normalize, outputs_text, to_text
-
-course_check = importlib.import_module("labkit.course.check")
-
 
 # -- printing ------------------------------------------------------------------------
 
@@ -45,89 +41,6 @@ def test_the_road_is_told_in_ten_numbered_lines():
         labkit.hardshrink_backward([1.0], [1.0], device=device)
     lines = show.stations(road(device.record)).splitlines()
     assert len(lines) == 12 and lines[2].startswith("1   start") and "aclInit" in lines[2]
-
-
-# -- exercises -------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def device():
-    with labkit.open_device("sim") as device:
-        yield device
-
-
-def passing(name):
-    solved = course_check._EXERCISES[name].solved
-    return solved if callable(solved) else tuple(map(float, solved[0].strip("()").split(",")))
-
-
-@pytest.mark.parametrize("name", exercises())
-def test_each_solution_passes(device, name):
-    verdict = check(name, passing(name), device)
-    assert verdict and "not yet" not in repr(verdict), verdict
-
-
-@pytest.mark.parametrize(
-    ("answer", "betrayed_by"),
-    [
-        (lambda x, lambd: np.abs(x) >= lambd, "x = 0.5, λ = 0.5"),
-        (lambda x, lambd: np.abs(x) > lambd, "x = nan, λ = 0.5"),
-        (lambda x, lambd: ~(np.abs(x) <= lambd), "x = +0, λ = −0.3"),
-        (lambda x, lambd: x > lambd, "x = −1, λ = 0.5"),
-        (lambda x, lambd: ~(np.abs(x) <= np.float16(max(lambd, 0.0))), "x = 0.300000042, λ = 0.3"),
-    ],
-)
-def test_a_wrong_mask_is_betrayed_by_the_smallest_input(device, answer, betrayed_by):
-    verdict = check("mask", answer, device)
-    assert not verdict
-    text = repr(verdict).replace("0.300000012", "0.3")
-    assert betrayed_by in text, text
-
-
-@pytest.mark.parametrize(
-    ("answer", "betrayed_by"),
-    [
-        (answers.multiplying_twin, "grad = −2, x = +0, λ = 0.5"),
-        (answers.strict_twin, "grad = 1, x = 0.5, λ = 0.5"),
-        (lambda grad, x, lambd: answers.backward(grad, x, lambd) + 0, "grad = −0, x = 1"),
-    ],
-)
-def test_a_wrong_operator_is_betrayed_in_its_bits(device, answer, betrayed_by):
-    assert betrayed_by in repr(check("backward", answer, device))
-
-
-@pytest.mark.parametrize(
-    ("answer", "told"),
-    [
-        (lambda x, lambd: 1 / 0, "ZeroDivisionError"),
-        (lambda x, lambd: x, "float32"),
-        (lambda x, lambd: x[1:] > 0, "was asked for"),
-        ("no function", "TypeError"),
-    ],
-)
-def test_an_answer_of_the_wrong_kind_is_told_kindly(device, answer, told):
-    verdict = check("mask", answer, device)
-    assert not verdict and told in repr(verdict)
-
-
-@pytest.mark.parametrize("answer", [(1.0, 0.75), "two words", (1,), None, (np.nan, 0.7)])
-def test_an_input_that_does_not_betray_the_twin_does_not_pass(device, answer):
-    assert not check("twin of mask", answer, device)
-    assert not check("twin of select", answer, device)
-
-
-def test_an_exercise_that_is_not_there_is_named(device):
-    with pytest.raises(labkit.LabValueError, match="no exercise 'x'; there are mask"):
-        check("x", None, device)
-
-
-def test_a_solution_is_shown_once_it_was_tried(device, monkeypatch):
-    monkeypatch.setattr(course_check, "_TRIED", set())
-    assert "try your own" in repr(solution("mask"))
-    check("mask", lambda x, lambd: x > 0, device)
-    assert "def mask" in repr(solution("mask"))
-    check("twin of mask", (1, 1), device)
-    assert "(1, 0.5)" in repr(solution("twin of mask"))
 
 
 # -- the form in which notebooks are kept ---------------------------------------------------

@@ -16,9 +16,10 @@ import pytest
 
 LABKIT = Path(__file__).resolve().parents[2] / "labkit"
 
-# Part of the house -> the other parts that it may import. Every part may import errors.
+# Part of the house -> the other parts that it may import. Every part may import the leaves.
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
+    "language": set(),
     "op": set(),
     "cann": set(),
     "host": {"cann"},
@@ -26,6 +27,7 @@ ALLOWED: dict[str, set[str]] = {
     "explain": {"op", "host"},  # host: the records of calls only
     "draw": {"op"},  # data classes only
 }
+LEAVES = ("errors", "language")
 # These stand above and may import everything but the panels: the face, the commands, the course.
 ABOVE = {"", "observe", "course", "explore"}
 
@@ -54,7 +56,7 @@ class Import:
         if len(words) == 1:
             parts = {name for name in self.names if (LABKIT / name).is_dir()}
             return parts.pop() if parts else ""
-        return words[1] if (LABKIT / words[1]).is_dir() or words[1] == "errors" else ""
+        return words[1] if (LABKIT / words[1]).is_dir() or words[1] in LEAVES else ""
 
     def __str__(self) -> str:
         return f"{self.path.relative_to(LABKIT.parent)}:{self.line} imports {self.module}"
@@ -62,14 +64,19 @@ class Import:
 
 def part_of(path: Path) -> str:
     inside = path.relative_to(LABKIT)
-    if inside.name == "errors.py" and len(inside.parts) == 1:
-        return "errors"
+    if inside.stem in LEAVES and len(inside.parts) == 1:
+        return inside.stem
     return inside.parts[0] if len(inside.parts) > 1 else ""
 
 
 @cache
 def sources() -> tuple[Path, ...]:
-    return tuple(sorted(LABKIT.rglob("*.py")))
+    return tuple(path for path in sorted(LABKIT.rglob("*.py")) if not is_cell(path))
+
+
+def is_cell(path: Path) -> bool:
+    """Whether a file is the text of a notebook cell: the stub or solution of an exercise."""
+    return path.parent.parent.name == "exercises" and path.name in ("stub.py", "solution.py")
 
 
 @cache
@@ -125,7 +132,7 @@ def test_the_parser_sees_the_imports_that_it_is_there_to_judge():
 
 @pytest.mark.parametrize("part", sorted(ALLOWED))
 def test_a_part_imports_only_the_parts_below_it(part):
-    fine = {part, "errors", *ALLOWED[part]}
+    fine = {part, *LEAVES, *ALLOWED[part]}
     wrong = [e for e in house_imports() if e.part == part and e.wanted not in fine]
     assert not wrong, told(wrong)
 
@@ -135,8 +142,9 @@ def test_every_folder_has_its_place_in_the_house():
     assert folders <= {*ALLOWED, *ABOVE}, "a new part needs its line in this test and a reason"
 
 
-def test_the_errors_are_a_leaf():
+def test_a_leaf_imports_nothing_but_a_leaf():
     assert [e for e in house_imports() if e.part == "errors"] == []
+    assert {e.wanted for e in house_imports() if e.part == "language"} == {"errors"}
 
 
 def test_the_lower_parts_do_not_even_import_the_face():

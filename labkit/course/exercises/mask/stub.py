@@ -1,0 +1,5 @@
+def my_mask(x, lambd):
+    return np.abs(x) >= lambd  # yours to change
+
+
+check("mask", my_mask)

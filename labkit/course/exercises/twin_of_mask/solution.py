@@ -1,0 +1,1 @@
+check("twin of mask", (1.0, 0.5))

@@ -1,0 +1,1 @@
+check("twin of select", (1.0, 0.25))

@@ -1,0 +1,102 @@
+"""One table for two languages: no sentence without a translation, none left over."""
+
+import ast
+import json
+import pickle
+import string
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from labkit import language
+from labkit.errors import LabValueError
+from labkit.language import Text, gettext
+
+LABKIT = Path(__file__).resolve().parents[2] / "labkit"
+SHARDS = sorted((LABKIT / "data" / "zh").glob("*.json"))
+
+
+@cache
+def sentences():
+    """Every sentence marked for translation, with where it stands."""
+    found = {}
+    for path in sorted(LABKIT.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                if node.func.id in ("_", "Text") and node.args:
+                    where = f"{path.relative_to(LABKIT)}:{node.lineno}"
+                    if isinstance(node.args[0], ast.Constant):
+                        found.setdefault(node.args[0].value, where)
+    for name, texts in data_sentences():
+        for text in texts:
+            found.setdefault(text, name)
+    return found
+
+
+def data_sentences():
+    """Sentences that stand in the tables of data/ and are shown to learners."""
+    return []
+
+
+def translations():
+    return {
+        key: (shard.name, value)
+        for shard in SHARDS
+        for key, value in json.loads(shard.read_text(encoding="utf-8")).items()
+    }
+
+
+def places(text):
+    return sorted(name for _, name, _, _ in string.Formatter().parse(text) if name is not None)
+
+
+def test_every_sentence_is_translated():
+    assert {text: where for text, where in sentences().items() if text not in translations()} == {}
+
+
+def test_no_translation_is_left_over():
+    left = {key: shard for key, (shard, _) in translations().items() if key not in sentences()}
+    assert left == {}
+
+
+def test_no_sentence_is_translated_twice():
+    keys = [key for shard in SHARDS for key in json.loads(shard.read_text(encoding="utf-8"))]
+    assert len(keys) == len(set(keys))
+
+
+def test_a_translation_names_the_same_values():
+    wrong = {k: v for k, (_, v) in translations().items() if places(k) != places(v)}
+    assert wrong == {}
+
+
+def test_there_is_a_table():
+    assert len(language.table("zh")) == len(translations()) > 10
+    assert language.table("en") == {}
+
+
+@pytest.mark.parametrize(
+    ("asked", "folder", "spoken"),
+    [("en", "zh", "en"), ("zh", "x", "zh"), ("", "zh", "zh"), ("", "x", "en"), (" ", "x", "en")],
+)
+def test_the_variable_decides_and_else_the_folder(monkeypatch, tmp_path, asked, folder, spoken):
+    (tmp_path / folder).mkdir()
+    monkeypatch.chdir(tmp_path / folder)
+    monkeypatch.setenv("LABKIT_LANG", asked)
+    assert language.language() == spoken
+    assert gettext("not yet") == {"en": "not yet", "zh": "还差一点"}[spoken]
+
+
+def test_a_language_that_is_not_there_is_named(monkeypatch):
+    monkeypatch.setenv("LABKIT_LANG", "fr")
+    with pytest.raises(LabValueError, match="'fr'; right would be en or zh"):
+        gettext("x")
+
+
+def test_a_sentence_with_values_is_english_and_can_be_translated_later(monkeypatch):
+    text = Text("the device gives {value}", value=Text("not yet"))
+    assert text == "the device gives not yet"
+    assert pickle.loads(pickle.dumps(text)).template == text.template
+    monkeypatch.setenv("LABKIT_LANG", "zh")
+    assert gettext(text) == "设备给出 还差一点"
+    assert gettext("no such sentence") == "no such sentence"
