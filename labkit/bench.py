@@ -294,7 +294,7 @@ def import_row(rounds: int) -> Row:
 
 def slider_rows() -> list[Row]:
     """One step of the mask panel's slider, kernel side, against a full redraw."""
-    from labkit.explore.mask import bench_step
+    from labkit.explore.mask_panel import bench_step
 
     step, full = bench_step()
     what = "slider step to new picture, kernel side"

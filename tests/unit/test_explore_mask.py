@@ -14,7 +14,7 @@ from labkit.draw import mask_figure, to_png
 from labkit.draw.theme import DRAWING
 from labkit.explore import field, mask_picture, open_panels
 from labkit.explore.field import around
-from labkit.explore.mask import bench_step, look
+from labkit.explore.mask_panel import bench_step, look
 from labkit.explore.mask_state import DTYPES, GRAD_DTYPES, SHAPES, MaskState, read_number
 from labkit.explore.panel import Panel, Problem, Rendered
 
@@ -225,7 +225,7 @@ def test_an_error_is_shown_and_in_tests_raised(panel, monkeypatch):
     def broken(*_, **__):
         raise ZeroDivisionError("a fault in the panel")
 
-    monkeypatch.setattr(sys.modules["labkit.explore.mask"], "run_mask", broken)
+    monkeypatch.setattr(sys.modules["labkit.explore.mask_panel"], "run_mask", broken)
     with pytest.raises(ZeroDivisionError, match="a fault in the panel"):
         panel.set(lambd=0.1)
     with pytest.raises(ZeroDivisionError):

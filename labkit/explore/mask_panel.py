@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import statistics
 import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from labkit.draw.html import Shown, show
@@ -21,6 +20,7 @@ from labkit.explore.field import run_mask
 from labkit.explore.mask_state import DTYPES, GRAD_DTYPES, SHAPES, MaskState, changed
 from labkit.explore.panel import Panel, Problem, Rendered
 from labkit.host.device import Device
+from labkit.language import gettext as _
 from labkit.operators import default_device
 
 if TYPE_CHECKING:
@@ -102,39 +102,16 @@ class MaskPanel(Panel[MaskState]):
 
     def controls(self) -> Controls:
         """λ as slider and box, dtype, gradient dtype, shapes."""
-        import ipywidgets as widgets
-
+        from labkit.explore import widgets
         from labkit.explore.shell import Controls
 
-        wide = {"description_width": "initial"}
-        slider = widgets.FloatSlider(
-            description="λ",
-            min=_LEAST,
-            max=_MOST,
-            step=_STEP,
-            readout=False,
-            continuous_update=self._is_quick(),
-            style=wide,
-            layout=widgets.Layout(width="360px"),
-        )
-        box = widgets.Text(
-            description="λ, typed:",
-            continuous_update=False,
-            style=wide,
-            layout=widgets.Layout(width="220px"),
-        )
+        slider = widgets.slider("λ", _LEAST, _MOST, _STEP, quick=self._is_quick())
+        box = widgets.box(_("λ, typed:"), 220)
+        same = [(_("same as self"), GRAD_DTYPES[0]), *((name, name) for name in DTYPES)]
         menus = {
-            name: widgets.Dropdown(
-                description=words,
-                options=options,
-                style=wide,
-                layout=widgets.Layout(width=width),
-            )
-            for name, words, options, width in (
-                ("dtype", "self is", DTYPES, "150px"),
-                ("grad_dtype", "grad is", GRAD_DTYPES, "180px"),
-                ("shape", "shapes", tuple(SHAPES), "290px"),
-            )
+            "dtype": widgets.menu(_("self is"), DTYPES, 150),
+            "grad_dtype": widgets.menu(_("grad is"), same, 190),
+            "shape": widgets.menu(_("shapes"), tuple(SHAPES), 290),
         }
 
         def sync(state: MaskState) -> None:
@@ -149,9 +126,8 @@ class MaskPanel(Panel[MaskState]):
 
         controls = Controls([[slider, box], list(menus.values())], sync)
         controls.when(slider, lambda value: self.set(lambd=f"{value:.2f}".rstrip("0").rstrip(".")))
-        controls.when(box, lambda value: self.set(lambd=value))
-        for name, menu in menus.items():
-            controls.when(menu, _setter(self, name))
+        for name, widget in {"lambd": box, **menus}.items():
+            widgets.follow(self, controls, name, widget)
         return controls
 
     def _is_quick(self) -> bool:
@@ -160,10 +136,6 @@ class MaskPanel(Panel[MaskState]):
             return (self.device or default_device()).kind == "sim"
         except LabError:
             return False
-
-
-def _setter(panel: MaskPanel, name: str) -> Callable[[Any], Any]:
-    return lambda value: panel.set(**{name: value})
 
 
 def look(device: Device, state: MaskState) -> MaskView:

@@ -1,0 +1,67 @@
+"""The widgets that panels are made of, in one look: menus, sliders, boxes to type in, buttons.
+
+Beside every slider stands a box, since a slider's handle has no name that a
+screen reader could read. A descriptive word stands in every widget itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import ipywidgets as widgets
+
+if TYPE_CHECKING:
+    from labkit.explore.panel import Panel
+    from labkit.explore.shell import Controls
+
+__all__ = ["box", "button", "follow", "menu", "slider"]
+
+_WIDE = {"description_width": "initial"}
+
+
+def menu(words: str, options: Sequence[Any], width: int) -> Any:
+    """A menu of `options` (values, or pairs of words and value), `width` CSS pixels wide."""
+    return widgets.Dropdown(
+        description=words, options=options, style=_WIDE, layout=widgets.Layout(width=f"{width}px")
+    )
+
+
+def box(words: str, width: int) -> Any:
+    """A line to type in; what is typed counts when Enter is pressed."""
+    return widgets.Text(
+        description=words,
+        continuous_update=False,
+        style=_WIDE,
+        layout=widgets.Layout(width=f"{width}px"),
+    )
+
+
+def slider(
+    words: str, least: float, most: float, step: float, width: int = 360, *, quick: bool = True
+) -> Any:
+    """A slider; `quick` says whether every move counts, or only where it comes to rest.
+
+    Whole numbers in, whole numbers out.
+    """
+    kind = widgets.IntSlider if isinstance(step, int) else widgets.FloatSlider
+    return kind(
+        description=words,
+        min=least,
+        max=most,
+        step=step,
+        readout=False,
+        continuous_update=quick,
+        style=_WIDE,
+        layout=widgets.Layout(width=f"{width}px"),
+    )
+
+
+def button(words: str, width: int = 110) -> Any:
+    """A button; use `on_click` to say what it does."""
+    return widgets.Button(description=words, layout=widgets.Layout(width=f"{width}px"))
+
+
+def follow(panel: Panel[Any], controls: Controls, name: str, widget: Any) -> None:
+    """Let the panel's state field `name` follow what the user sets in a widget."""
+    controls.when(widget, lambda value: panel.set(**{name: value}))
