@@ -3,6 +3,7 @@
 LABKIT_CHROMIUM names the browser to use; LABKIT_SHOTS a folder for the screenshots.
 """
 
+import contextlib
 import os
 import re
 from pathlib import Path
@@ -62,14 +63,35 @@ def shots(tmp_path_factory) -> Path:
     return folder
 
 
-@pytest.fixture
-def lab_page(chromium, lab_server, shots, request):
-    """Open a fresh browser page on JupyterLab; its last sight is kept under the test's name."""
+@contextlib.contextmanager
+def page_on(server, chromium, shots, request):
+    """Open a fresh browser page on a JupyterLab; its last sight is kept under the test's name."""
     from lab_page import LabPage
 
     context = chromium.new_context(viewport={"width": 1400, "height": 1000}, locale="en-US")
-    page = LabPage(context.new_page(), lab_server, shots)
+    page = LabPage(context.new_page(), server, shots)
     yield page
     page.shot("end-" + re.sub(r"[^\w.-]+", "-", request.node.name).strip("-"))
     context.close()
-    lab_server.end_sessions()
+    server.end_sessions()
+
+
+@pytest.fixture
+def lab_page(chromium, lab_server, shots, request):
+    """Open a fresh browser page on the JupyterLab of all browser tests."""
+    with page_on(lab_server, chromium, shots, request) as page:
+        yield page
+
+
+@pytest.fixture
+def lab_page_with(chromium, tmp_path, root, shots, request, skip_or_fail):
+    """Return a function that opens a page on a JupyterLab with settings of its own."""
+    from lab_server import running_lab
+
+    with contextlib.ExitStack() as stack:
+
+        def open_page(settings):
+            server = stack.enter_context(running_lab(tmp_path, root / "notebooks", settings))
+            return stack.enter_context(page_on(server, chromium, shots, request))
+
+        yield open_page

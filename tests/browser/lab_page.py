@@ -25,6 +25,12 @@ RUN_ALL = """async () => {
 WIDGETS_ARE_SHOWN = """() => !Array.from(document.querySelectorAll(".jp-OutputArea-output"))
     .some((output) => output.textContent.includes("Loading widget"))"""
 CELLS = f"""() => {{ {PANEL} return panel.context.model.toJSON().cells; }}"""
+EXECUTE = f"""(code) => {{
+    {PANEL}
+    window.labkitDone = false;
+    panel.sessionContext.session.kernel.requestExecute({{code}}).done
+        .finally(() => {{ window.labkitDone = true; }});
+}}"""
 SET_THEME = """(light) => window.jupyterapp.commands.execute(
     "apputils:change-theme", {theme: light ? "JupyterLab Light" : "JupyterLab Dark"})"""
 THEME_IS_SHOWN = """(light) => document.body.dataset.jpThemeLight === String(light)
@@ -66,6 +72,19 @@ class LabPage:
         self.page.wait_for_function("() => window.labkitRan")
         self.wait_idle()
         self.page.wait_for_function(WIDGETS_ARE_SHOWN)
+
+    def open_cell(self, source: str) -> None:
+        """Open a notebook of one cell and run it."""
+        self.open(self.server.add_notebook("one-cell.ipynb", source))
+        self.run_all()
+
+    def keep_busy(self, code: str) -> None:
+        """Let the kernel execute code as a cell would, and do not wait for it."""
+        self.page.evaluate(EXECUTE, code)
+
+    def is_busy(self) -> bool:
+        """Tell whether the code of `keep_busy` still runs."""
+        return not self.page.evaluate("() => window.labkitDone")
 
     def code_cells(self) -> list[dict]:
         """Return the code cells as the notebook file would have them now."""

@@ -15,6 +15,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import nbformat
+from nbformat.v4 import new_code_cell, new_notebook
+
 import lab
 
 START_SECONDS = 120
@@ -44,6 +47,15 @@ class LabServer:
         with direct.open(request, timeout=30) as answer:
             return json.loads(answer.read() or "null")
 
+    def add_notebook(self, name: str, *sources: str) -> str:
+        """Put a notebook with these code cells beside the course's; returns its name."""
+        book = new_notebook(
+            cells=[new_code_cell(source) for source in sources],
+            metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}},
+        )
+        nbformat.write(book, self.folder / "notebooks" / name)
+        return name
+
     def end_sessions(self) -> None:
         """Shut down the kernels of all open notebooks."""
         for session in self.ask("api/sessions"):
@@ -57,7 +69,7 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-def private_environment(home: Path) -> dict[str, str]:
+def private_environment(home: Path, settings: dict[str, dict]) -> dict[str, str]:
     """Point everything that Jupyter reads or writes for a user into a folder of the test."""
     places = {
         "JUPYTER_CONFIG_DIR": "config",
@@ -68,11 +80,11 @@ def private_environment(home: Path) -> dict[str, str]:
         "IPYTHONDIR": "ipython",
         "MPLCONFIGDIR": "matplotlib",
     }
-    environment = dict(os.environ)
+    environment = {name: value for name, value in os.environ.items() if name != "LABKIT_LANG"}
     for name, folder in places.items():
         (home / folder).mkdir(parents=True, exist_ok=True)
         environment[name] = str(home / folder)
-    for name, values in SETTINGS.items():
+    for name, values in {**SETTINGS, **settings}.items():
         path = home / "settings" / f"{name.replace(':', '/')}.jupyterlab-settings"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(values), encoding="utf-8")
@@ -95,8 +107,10 @@ def wait_until_it_answers(process: subprocess.Popen, home: Path, folder: Path) -
 
 
 @contextlib.contextmanager
-def running_lab(home: Path, notebooks: Path) -> Iterator[LabServer]:
-    """Run JupyterLab, as lab.py starts it, on a copy of the notebooks."""
+def running_lab(
+    home: Path, notebooks: Path, settings: dict[str, dict] | None = None
+) -> Iterator[LabServer]:
+    """Run JupyterLab, as lab.py starts it, on a copy of the notebooks, with a user's settings."""
     folder = home / "course"
     shutil.copytree(
         notebooks,
@@ -113,7 +127,7 @@ def running_lab(home: Path, notebooks: Path) -> Iterator[LabServer]:
     )
     command.append(f"--IdentityProvider.token={secrets.token_hex(16)}")
     command.append("--LabApp.expose_app_in_browser=True")  # for LabPage
-    environment = private_environment(home)
+    environment = private_environment(home, settings or {})
     with open(home / "server.log", "wb") as log:
         process = subprocess.Popen(
             command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log
