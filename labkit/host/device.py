@@ -73,7 +73,13 @@ class Device:
         name = self.api.call("aclrtGetSocName")
         self.soc = "" if name == ffi().NULL else ffi().string(name).decode()
         if self.kind == "npu":
-            self.name = f"NPU {self.index}: {self.soc or 'chip not named'}"
+            simulated = getattr(self.interface, "simulated", False)
+            of_chip = self.soc or "chip not named"
+            self.name = (
+                f"software NPU as {of_chip}, behind CANN's library names"
+                if simulated
+                else f"NPU {self.index}: {of_chip}"
+            )
 
     # -- use -------------------------------------------------------------------
 

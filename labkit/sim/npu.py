@@ -45,7 +45,9 @@ class SoftwareNpu:
     `labkit.op.plan_hardshrink_backward`. `environ` (default: the process's)
     holds the switches of the op cache. `faults` injects faults, `log` keeps
     the launches that phase 2 made, `executed` the tasks that have run (both
-    the last ten thousand), `notes` what lenient mode let pass.
+    the last ten thousand), `notes` what lenient mode let pass. `on_error` and
+    `on_finalize` are for hosts that cannot take an error from `take_error`: the
+    first gets each error, the second is called when the last aclInit is undone.
     """
 
     def __init__(
@@ -75,6 +77,8 @@ class SoftwareNpu:
         self.log = LaunchLog()
         self.executed: deque[Task] = deque(maxlen=10_000)
         self.notes: deque[str] = deque(maxlen=1000)
+        self.on_error: Callable[[LabError], None] | None = None
+        self.on_finalize: Callable[[], None] | None = None
         self.runtime = Runtime(self)
         self.memory = Memory(self)
         self.tensors = Tensors(self)
@@ -151,11 +155,13 @@ class SoftwareNpu:
                 try:
                     return function(*args)
                 except LabError as error:
-                    self._errors.error = error
+                    raised = error
                 except Exception as error:
-                    lost = LabError(f"the software NPU failed inside {name}: {error!r}")
-                    lost.__cause__ = error
-                    self._errors.error = lost
+                    raised = LabError(f"the software NPU failed inside {name}: {error!r}")
+                    raised.__cause__ = error
+                self._errors.error = raised
+                if self.on_error is not None:
+                    self.on_error(raised)
                 return failed
 
         return self.ffi.callback(prototype.signature, entry, error=failed)

@@ -131,6 +131,7 @@ class Runtime:
         if self.finalised:
             return REPEAT_FINALIZE
         self.inits, self.finalised = 0, True
+        self._tell_finalised()
         return SUCCESS
 
     def aclFinalizeReference(self, count: Any) -> int:
@@ -140,7 +141,13 @@ class Runtime:
         self.finalised = self.inits == 0
         if count != self.npu.null:
             count[0] = self.inits
+        if self.finalised:
+            self._tell_finalised()
         return SUCCESS
+
+    def _tell_finalised(self) -> None:
+        if self.npu.on_finalize is not None:
+            self.npu.on_finalize()
 
     def aclnnInit(self, config: Any) -> int:
         return SUCCESS
