@@ -1,18 +1,10 @@
 """The CANN-shaped tree, built once, and programs built against it."""
 
-import os
 import shutil
 import subprocess
 
 import pytest
-
-WITHOUT = ("ASCEND", "LABKIT_", "LD_LIBRARY_PATH", "CMAKE_PREFIX")
-
-
-def clean_environment(**more):
-    """The environment without what a CANN or the lab may have put there."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(WITHOUT)}
-    return {**kept, **more}
+from conftest_sdk import clean_environment
 
 
 @pytest.fixture(scope="session")
