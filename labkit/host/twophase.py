@@ -72,8 +72,8 @@ class Call:
     order, `device` what it ran on, `outputs` the result arrays by argument
     name, `arguments` what each tensor was described as, `message` the
     library's words on a failure and `error` the exception for it, `launches`
-    the kernels that were launched where the device tells (the software NPU
-    does), else None.
+    the kernels that were launched and `executed` the tasks that ran, where the
+    device tells (the software NPU does), else None.
     """
 
     operator: str
@@ -87,6 +87,7 @@ class Call:
     error: AclnnError | None = None
     record: list[HostCall] = field(default_factory=list)
     launches: tuple[str, ...] | None = None
+    executed: tuple[Any, ...] | None = None
 
     @property
     def status_name(self) -> str:
@@ -201,7 +202,8 @@ class _Program:
         api, call = self.api, self.call
         api.listener = call.record
         log = getattr(self.device.interface, "log", None)
-        before = 0 if log is None else log.total
+        done = getattr(self.device.interface, "executed", None)
+        before, done_before = (0 if kept is None else kept.total for kept in (log, done))
         try:
             self._upload()
             handles = [self._argument(parameter) for parameter in self.parameters]
@@ -218,6 +220,8 @@ class _Program:
             if log is not None:
                 mine = int(self.ffi.cast("uintptr_t", self.device.stream))
                 call.launches = tuple(e.op_type for e in log.since(before) if e.stream == mine)
+            if done is not None:
+                call.executed = tuple(done.since(done_before))
         return call
 
     # -- memory and descriptions -----------------------------------------------

@@ -75,7 +75,10 @@ class Access:
 
 @dataclass(frozen=True)
 class Task:
-    """One launch with its addresses: what it reads, what it writes, how it runs."""
+    """One launch with its addresses: what it reads, what it writes, how it runs.
+
+    `launch` is the planned launch that it carries out.
+    """
 
     op_type: str
     core: str
@@ -83,6 +86,7 @@ class Task:
     reads: tuple[Access, ...]
     writes: Access
     attrs: Any = None
+    launch: Launch | None = None
 
     @classmethod
     def of(cls, launch: Launch, inputs: list[int], output: int, workspace: int | None) -> Task:
@@ -90,7 +94,7 @@ class Task:
         reads, writes = _ACCESS.get(launch.op_type, _dense)(launch, inputs, output)
         own = () if workspace is None else (workspace,)
         return cls(
-            launch.op_type, launch.core, (*inputs, output, *own), reads, writes, launch.attrs
+            launch.op_type, launch.core, (*inputs, output, *own), reads, writes, launch.attrs, launch
         )
 
     def run(self, heap: Heap) -> None:

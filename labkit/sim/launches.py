@@ -1,4 +1,4 @@
-"""What the two phases work on: the operators known, executors, the log of launches."""
+"""What the two phases work on: the operators known, executors, what was launched and done."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import Generic, TypeVar
 
 from labkit.op.aclnn import plan_hardshrink, plan_hardshrink_backward
 from labkit.op.plan import Plan
 from labkit.sim.opcache import Entry
 from labkit.sim.tensors import TensorObject
 
-__all__ = ["OPERATORS", "Executor", "LaunchLog", "LaunchRecord", "OperatorModel"]
+__all__ = ["OPERATORS", "Executor", "LaunchRecord", "Log", "OperatorModel"]
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -54,24 +57,24 @@ class LaunchRecord:
     stream: int = 0
 
 
-class LaunchLog:
-    """The last launches, and how many there ever were."""
+class Log(Generic[Item]):
+    """The last entries, and how many there ever were."""
 
     def __init__(self, limit: int = 10_000) -> None:
         self.total = 0
-        self._entries: deque[LaunchRecord] = deque(maxlen=limit)
+        self._entries: deque[Item] = deque(maxlen=limit)
 
-    def append(self, entry: LaunchRecord) -> None:
-        """Add a launch."""
+    def append(self, entry: Item) -> None:
+        """Add an entry."""
         self.total += 1
         self._entries.append(entry)
 
-    def since(self, total: int) -> list[LaunchRecord]:
-        """The launches made after there were `total`, as far as they are still kept."""
+    def since(self, total: int) -> list[Item]:
+        """The entries made after there were `total`, as far as they are still kept."""
         count = min(self.total - total, len(self._entries))
         return list(islice(reversed(self._entries), count))[::-1]
 
-    def __iter__(self) -> Iterator[LaunchRecord]:
+    def __iter__(self) -> Iterator[Item]:
         return iter(self._entries)
 
     def __len__(self) -> int:

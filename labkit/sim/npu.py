@@ -21,7 +21,7 @@ from labkit.sim.executors import Executors
 from labkit.sim.faults import Faults
 from labkit.sim.heap import Heap, HeapFault
 from labkit.sim.kernels import Task
-from labkit.sim.launches import OPERATORS, LaunchLog
+from labkit.sim.launches import OPERATORS, LaunchRecord, Log
 from labkit.sim.memory import Memory
 from labkit.sim.messages import MessageStore
 from labkit.sim.phases import Phases
@@ -74,8 +74,8 @@ class SoftwareNpu:
             padding=self.soc.malloc_padding,
             strict=strict,
         )
-        self.log = LaunchLog()
-        self.executed: deque[Task] = deque(maxlen=10_000)
+        self.log: Log[LaunchRecord] = Log()
+        self.executed: Log[Task] = Log()
         self.notes: deque[str] = deque(maxlen=1000)
         self.on_error: Callable[[LabError], None] | None = None
         self.on_finalize: Callable[[], None] | None = None

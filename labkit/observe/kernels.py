@@ -1,0 +1,90 @@
+"""A kernel as a machine reported it, and what else was reported with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+__all__ = ["Api", "Observation", "ObservedKernel", "Statistic"]
+
+
+@dataclass(frozen=True)
+class ObservedKernel:
+    """One kernel that ran. None means that the source does not tell.
+
+    `core` is AICORE, AICPU or RTS as in a plan, `task_type` the source's own
+    word (AI_VECTOR_CORE, MIX_AIV, ...). `shapes` and `dtypes` are those of the
+    inputs and of the outputs; dtypes carry CANN's names without DT_. Times are
+    microseconds of the device.
+    """
+
+    op_type: str
+    name: str = ""
+    core: str | None = None
+    task_type: str = ""
+    block_dim: int | None = None
+    input_shapes: tuple[tuple[int, ...], ...] | None = None
+    input_dtypes: tuple[str, ...] | None = None
+    output_shapes: tuple[tuple[int, ...], ...] | None = None
+    output_dtypes: tuple[str, ...] | None = None
+    start: float | None = None
+    duration: float | None = None
+    wait: float | None = None
+    device: int | None = None
+    stream: int | None = None
+    state: str = ""
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """One line of op_statistic: kernels of a type, their count and times in microseconds."""
+
+    op_type: str
+    core_type: str
+    count: int
+    total: float | None
+    least: float | None
+    average: float | None
+    most: float | None
+
+
+@dataclass(frozen=True)
+class Api:
+    """One line of api_statistic: a host function, how often, and its times in microseconds."""
+
+    level: str
+    name: str
+    count: int
+    total: float | None
+    average: float | None
+
+
+@dataclass(frozen=True)
+class Observation:
+    """Everything that one source told, in the order in which the kernels started.
+
+    `source` says what it is: a profile by its files, or the software NPU.
+    `measured` is False for what no NPU has measured: the software NPU's
+    launches, and format samples.
+    """
+
+    source: str
+    kernels: tuple[ObservedKernel, ...]
+    measured: bool
+    statistics: tuple[Statistic, ...] = ()
+    apis: tuple[Api, ...] = ()
+    tasks: tuple[ObservedKernel, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+    def of(self, operator: str) -> Observation:
+        """Only the kernels of one aclnn operator, by the beginning of their names.
+
+        A kernel's name is `operator_l0_optype`; kernels without a name are kept.
+        """
+        from dataclasses import replace
+
+        kept = tuple(
+            kernel
+            for kernel in self.kernels
+            if not kernel.name or kernel.name.split("_")[0] == operator
+        )
+        return replace(self, kernels=kept)

@@ -1,0 +1,82 @@
+"""Running a script under msprof, in a child process.
+
+msprof profiles a whole application, so what is to be observed is a script of
+its own and not a cell of a running notebook.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from labkit.cann.find import find_cann
+from labkit.errors import DeviceNotAvailable
+from labkit.observe.kernels import Observation
+from labkit.observe.profile import ProfileError, read_profile
+
+__all__ = ["find_msprof", "profile"]
+
+_PLACES = ("tools/profiler/bin/msprof", "bin/msprof")
+
+
+def find_msprof() -> Path:
+    """The msprof on the path or in an installed CANN; raises `DeviceNotAvailable`."""
+    found = shutil.which("msprof")
+    if found:
+        return Path(found)
+    for install in find_cann():
+        for place in _PLACES:
+            if os.access(install.root / place, os.X_OK):
+                return install.root / place
+    raise DeviceNotAvailable(
+        "no msprof on this machine: it comes with the CANN toolkit (tools/profiler/bin), and "
+        "set_env.sh puts it on the path. Without an NPU, labkit.observe.observe_software(call) "
+        "tells what the software NPU executed"
+    )
+
+
+def profile(
+    script: str,
+    *,
+    output: str | Path | None = None,
+    seconds: float = 600,
+    msprof: str | Path | None = None,
+) -> Observation:
+    """Run Python source under msprof and read what it wrote.
+
+    The child has `LABKIT_DEVICE=npu`. `output` keeps msprof's folder (default:
+    a temporary one, which is removed). Raises `DeviceNotAvailable` without
+    msprof, `ProfileError` with the child's last words when it fails or nothing
+    was written within `seconds`.
+    """
+    tool = Path(msprof) if msprof else find_msprof()
+    with tempfile.TemporaryDirectory(prefix="labkit-profile-") as folder:
+        source = Path(folder) / "observed.py"
+        source.write_text(script, encoding="utf-8")
+        target = Path(output) if output else Path(folder) / "profile"
+        target.mkdir(parents=True, exist_ok=True)
+        command = [str(tool), f"--output={target}", "--task-time=l1", sys.executable, str(source)]
+        try:
+            done = subprocess.run(
+                command,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=seconds,
+                env={**os.environ, "LABKIT_DEVICE": "npu"},
+            )
+        except subprocess.TimeoutExpired as error:
+            raise ProfileError(f"msprof did not end within {seconds:g} s") from error
+        except OSError as error:
+            raise ProfileError(f"{tool} could not be started: {error.strerror}") from error
+        words = (done.stderr.strip() or done.stdout.strip())[-2000:]
+        if done.returncode:
+            raise ProfileError(f"msprof ended with {done.returncode}:\n{words}")
+        try:
+            return read_profile(target)
+        except ProfileError as error:
+            raise ProfileError(f"{error}\nmsprof said:\n{words}") from error
