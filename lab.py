@@ -47,10 +47,17 @@ ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 STAMP = VENV / "lab.json"
 LOG = VENV / "lab.log"
-START_HERE = "notebooks/00_start_here.ipynb"
+START_HERE = {
+    "en": "notebooks/00_start_here.ipynb",
+    "zh": "notebooks/zh/00_start_here.ipynb",
+}
+PROGRESS = ROOT / "progress.json"
 
 # Modules whose presence shows that what the stamp promises is still there.
 MODULES = {"": ["pip", "labkit", "jupyterlab"], "test": ["pytest", "nbval", "xdist", "playwright"]}
+
+# Settings of a learner that the tests must not inherit: stored outputs depend on them.
+OF_A_LEARNER = ("LABKIT_LANG", "LABKIT_PROGRESS", "LABKIT_SOLUTIONS")
 
 # JupyterLab's defaults in this environment: no question about news, no look for updates.
 OVERRIDES = {
@@ -347,10 +354,18 @@ def run_operator() -> int:
     return hand_over([str(venv_python(VENV)), "-m", "labkit", "run"])
 
 
+def start_here() -> str:
+    """Name the notebook to open first, in the language that LABKIT_LANG asks for."""
+    return START_HERE.get(os.environ.get("LABKIT_LANG", "").strip(), START_HERE["en"])
+
+
 def jupyter_command(
     python: str, folder: str, notebook: str, port: int | None, browser: bool, root: bool
 ) -> list[str]:
-    """Build the command that starts JupyterLab: on this machine only, with its token."""
+    """Build the command that starts JupyterLab: on this machine only, with its token.
+
+    `labkit lab` builds the same; a test compares them.
+    """
     command = [
         python,
         "-m",
@@ -373,7 +388,8 @@ def jupyter_command(
 def open_jupyterlab(port: int | None, browser: bool) -> int:
     """Become JupyterLab (POSIX) or run it (Windows) until it is stopped."""
     python = str(venv_python(VENV))
-    command = jupyter_command(python, str(ROOT), START_HERE, port, browser, is_root())
+    command = jupyter_command(python, str(ROOT), start_here(), port, browser, is_root())
+    os.environ.setdefault("LABKIT_PROGRESS", str(PROGRESS))  # where exercises are remembered
     say("\nStarting JupyterLab; its address follows. Ctrl-C in this window stops it.")
     if os.name == "posix":  # signals then reach JupyterLab itself
         os.chdir(ROOT)
@@ -467,6 +483,8 @@ def run_tests(arguments: list[str]) -> int:
     ensure_environment(["test"])
     ensure_chromium()
     command = test_command(arguments)
+    for name in OF_A_LEARNER:
+        os.environ.pop(name, None)
     say(f"\nRunning the tests: {' '.join(command[1:])}\n")
     return hand_over(command)
 
@@ -483,7 +501,8 @@ def make_parser() -> argparse.ArgumentParser:
         description="Set up the hardshrink lab beside this file, run the operator once and open "
         "JupyterLab at the first notebook. A second run starts in seconds.",
         epilog="`lab.py test` sets up for the tests and runs all of them; what follows `test` "
-        "goes to pytest, e.g. `lab.py test -k mask` or `lab.py test tests/unit`.",
+        "goes to pytest, e.g. `lab.py test -k mask` or `lab.py test tests/unit`. LABKIT_LANG=zh "
+        "opens the Chinese course.",
     )
     parser.add_argument("command", nargs="?", metavar="test", help="run the tests instead")
     parser.add_argument(

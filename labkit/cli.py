@@ -3,7 +3,10 @@
     labkit run        one call of the operator; without arguments the documentation's example
     labkit explain    what a call will do, step by step, each with its source and its reason
     labkit doctor     what is here, what works, what to do about the rest
+    labkit sdk        a CANN-shaped tree for C++ programs, with the software NPU behind it
+    labkit kernel     a Jupyter kernel that starts with CANN's environment
     labkit bench      speed, as ratios against NumPy and PyTorch in one run
+    labkit lab        the course in a folder of your own, opened in JupyterLab
     labkit notebooks  execute the notebooks and store their outputs, or check them
 
 Exit codes: 0 success, 1 the lab or the operator said no (the message says what
@@ -26,8 +29,13 @@ __all__ = ["main"]
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit code."""
+    given = list(sys.argv[1:] if argv is None else argv)
+    if given[:1] == ["notebooks"]:  # its options need libraries that no other command needs
+        from labkit.course.notebooks import main as notebooks
+
+        return notebooks(given[1:])
     parser = _parser()
-    options = parser.parse_args(argv)
+    options = parser.parse_args(given)
     if options.command is None:
         parser.print_help()
         return 2
@@ -76,15 +84,74 @@ def _parser() -> argparse.ArgumentParser:
     doctor.add_argument("--device", choices=("npu", "sim", "auto"), help="the device to judge by")
     doctor.set_defaults(function=_doctor)
 
+    sdk = commands.add_parser(
+        "sdk",
+        help="a CANN-shaped tree with the software NPU behind it",
+        description="Write headers and shared libraries with CANN's names into DIR: C++ host "
+        "programs build against them and run, with the software NPU behind. Needs a C compiler "
+        "and Python's headers.",
+    )
+    sdk.add_argument("folder", metavar="DIR", help="a new or empty folder")
+    sdk.add_argument(
+        "--layout",
+        choices=("split", "single"),
+        default="split",
+        help="libopapi_nn.so (split, the default) or one libopapi.so as up to CANN 8.3",
+    )
+    sdk.add_argument("--compiler", metavar="CC", help="the C compiler (default: $CC, cc, gcc)")
+    sdk.set_defaults(function=_sdk)
+
+    kernel = commands.add_parser(
+        "kernel",
+        help="a Jupyter kernel that starts with CANN's environment",
+        description="Install a kernel whose environment has what CANN's set_env.sh sets, so that "
+        "notebooks find the libraries wherever Jupyter was started; or remove it.",
+    )
+    kernel.add_argument("action", choices=("install", "remove"))
+    kernel.add_argument("--name", default="hardshrink-npu", help="the kernel's name")
+    kernel.add_argument("--display-name", default="", help="what Jupyter's menu shows")
+    kernel.add_argument("--set-env", metavar="FILE", help="the script (default: of the CANN found)")
+    kernel.add_argument(
+        "--device",
+        choices=("npu", "sim", "auto"),
+        default="npu",
+        help="LABKIT_DEVICE in the kernel",
+    )
+    kernel.add_argument("--prefix", help="where to (default: the environment Python runs in)")
+    kernel.add_argument("--user", action="store_true", help="for this user, whatever environment")
+    kernel.set_defaults(function=_kernel)
+
     bench = commands.add_parser("bench", help="speed as ratios")
     bench.add_argument("--quick", action="store_true", help="smaller arrays, fewer runs")
     bench.add_argument("--json", action="store_true", help="print one JSON object")
     bench.set_defaults(function=_bench)
 
-    notebooks = commands.add_parser("notebooks", help="execute the notebooks and store outputs")
-    notebooks.add_argument("--check", action="store_true", help="compare, write nothing")
-    notebooks.add_argument("paths", nargs="*", help="default: all")
-    notebooks.set_defaults(function=_notebooks)
+    lab = commands.add_parser(
+        "lab",
+        help="the course in a folder of your own, opened in JupyterLab",
+        description="Copy the notebooks into a folder of your own and open JupyterLab there. "
+        "The next time your changes stay, what is missing is added, and notebooks that you did "
+        "not change are brought up to date. LABKIT_LANG=zh opens the Chinese course.",
+    )
+    lab.add_argument(
+        "folder",
+        nargs="?",
+        metavar="DIR",
+        help="new, empty or a course already (default: the course you are in, "
+        "else hardshrink-course)",
+    )
+    lab.add_argument("--copy-only", action="store_true", help="do not start JupyterLab")
+    lab.add_argument("--no-browser", action="store_true", help="print the address only")
+    lab.add_argument("--port", type=_port, metavar="N", help="8888, or the next that is free")
+    lab.add_argument(
+        "--reset",
+        metavar="NOTEBOOK",
+        help="bring a notebook back (its name, its number such as 03, or all) and stop; "
+        "your version stays beside it as NAME.mine.ipynb",
+    )
+    lab.set_defaults(function=_lab)
+
+    commands.add_parser("notebooks", help="execute the notebooks, store or compare outputs")
     return parser
 
 
@@ -194,6 +261,31 @@ def _jsonable(value: Any) -> Any:
 # -- the others ----------------------------------------------------------------
 
 
+def _sdk(options: argparse.Namespace) -> int:
+    from labkit.sim.sdk import write_sdk
+
+    print(write_sdk(options.folder, layout=options.layout, compiler=options.compiler))
+    return 0
+
+
+def _kernel(options: argparse.Namespace) -> int:
+    from labkit import kernelspec
+
+    if options.action == "remove":
+        print(f"removed: {kernelspec.remove(options.name)}")
+        return 0
+    where = kernelspec.install(
+        name=options.name,
+        script=options.set_env,
+        device=options.device,
+        display_name=options.display_name,
+        prefix=options.prefix,
+        user=options.user,
+    )
+    print(f"installed: {where}\nChoose it in a notebook under Kernel, Change Kernel.")
+    return 0
+
+
 def _doctor(options: argparse.Namespace) -> int:
     from labkit.doctor import examine
 
@@ -208,10 +300,16 @@ def _bench(options: argparse.Namespace) -> int:
     return run(quick=options.quick, as_json=options.json)
 
 
-def _notebooks(options: argparse.Namespace) -> int:
-    from labkit.course.notebooks import main as notebooks
+def _lab(options: argparse.Namespace) -> int:
+    from labkit.course.start import run_lab
 
-    return notebooks([*(["--check"] if options.check else []), *options.paths])
+    return run_lab(options)
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text) < 65536:
+        raise argparse.ArgumentTypeError(f"{text} is not between 1 and 65535")
+    return int(text)
 
 
 if __name__ == "__main__":

@@ -37,12 +37,13 @@ class Text(str):
     ('3 bytes are too few', '{n} bytes are too few', {'n': 3})
     """
 
+    __slots__ = ("template", "values")
     template: str
     values: dict[str, Any]
 
     def __new__(cls, template: str, **values: Any) -> Text:
         """Put the values into the template's places, which have names."""
-        self = super().__new__(cls, template.format(**values))
+        self = str.__new__(cls, template.format_map(values) if values else template)
         self.template = template
         self.values = values
         return self
@@ -65,7 +66,7 @@ def language() -> str:
     wanted = os.environ.get("LABKIT_LANG", "").strip()
     if not wanted:
         try:
-            return "zh" if Path.cwd().name == "zh" else "en"
+            return "zh" if os.getcwd().endswith(("/zh", "\\zh")) else "en"
         except OSError:  # the folder was removed under us
             return "en"
     if wanted not in LANGUAGES:
@@ -86,11 +87,15 @@ def table(chosen: str) -> dict[str, str]:
 
 def gettext(text: str) -> str:
     """The sentence in the language of this process; English where the table has none."""
-    chosen = language()
-    if isinstance(text, Text):
-        values = {
-            name: gettext(value) if isinstance(value, str) else value
-            for name, value in text.values.items()
-        }
-        return table(chosen).get(text.template, text.template).format(**values)
-    return table(chosen).get(text, text)
+    words = table(language())
+    return _said(text, words) if words else str(text)
+
+
+def _said(text: str, words: dict[str, str]) -> str:
+    if not isinstance(text, Text):
+        return words.get(text, text)
+    values = {
+        name: _said(value, words) if isinstance(value, str) else value
+        for name, value in text.values.items()
+    }
+    return words.get(text.template, text.template).format(**values)

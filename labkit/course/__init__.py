@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from labkit.course.check import check, exercises, hint, solution
 from labkit.course.judge import Verdict
+from labkit.course.progress import progress
 
-__all__ = ["Verdict", "check", "exercises", "hint", "solution"]
+__all__ = ["Verdict", "check", "exercises", "hint", "progress", "solution"]

@@ -7,17 +7,18 @@ it gets wrong is shown at the smallest input that betrays it.
 from __future__ import annotations
 
 import os
+import sys
 from collections import Counter
 from typing import Any
 
-from labkit.course.exercise import exercise, exercise_names
+from labkit.course.exercise import Exercise, exercise, exercise_names
 from labkit.course.judge import Verdict
+from labkit.course.progress import note, states
 from labkit.host.device import Device
 from labkit.language import gettext as _
 
 __all__ = ["Page", "Verdict", "check", "exercises", "hint", "solution"]
 
-_TRIED: set[str] = set()
 _HINTS: Counter[str] = Counter()
 
 
@@ -47,8 +48,16 @@ def check(name: str, answer: Any, device: Device | None = None) -> Verdict:
     """
     asked = exercise(name)
     verdict: Verdict = asked.judge(answer, device)
-    _TRIED.add(asked.name)
+    if verdict.passed or not _is_stub(asked):
+        note(asked.name, "solved" if verdict.passed else "tried")
     return Verdict(verdict.passed, f"{asked.name}: {verdict.text}")
+
+
+def _is_stub(asked: Exercise) -> bool:
+    """Whether the cell that runs is the exercise's stub as it was given: that is no try yet."""
+    shell: Any = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    cells = [] if shell is None else shell.user_ns.get("In") or []
+    return bool(cells) and str(cells[-1]).strip() == asked.stub
 
 
 def hint(name: str, number: int | None = None) -> Page:
@@ -69,7 +78,7 @@ def solution(name: str) -> Page:
     LABKIT_SOLUTIONS=1 shows it at once: the instructor's switch.
     """
     asked = exercise(name)
-    if asked.name not in _TRIED and os.environ.get("LABKIT_SOLUTIONS") != "1":
+    if asked.name not in states() and os.environ.get("LABKIT_SOLUTIONS") != "1":
         told = _("try your own answer first, then ask again")
         return Page(f"{asked.name}: {told}")
     return Page(f"```python\n{asked.solution}\n```\n\n{asked.explained()}")

@@ -101,6 +101,14 @@ def compared(
     return passed(_("right, on all {n} inputs tried, bit for bit").format(n=tried))
 
 
+def _same(answer: Any, truth: Any) -> bool:
+    """Whether a prediction is right; what cannot be compared (an array, say) is not."""
+    try:
+        return bool(answer == truth)
+    except Exception:
+        return False
+
+
 def predicted(answer: Any, truth: Mapping[str, Any]) -> Verdict:
     """Compare a dict of predictions with what happens; the first that differs is shown.
 
@@ -111,7 +119,7 @@ def predicted(answer: Any, truth: Mapping[str, Any]) -> Verdict:
             _("an answer is a dict with these keys: {keys}").format(keys=", ".join(truth))
         )
     missing = [key for key in truth if key not in answer or answer[key] is None]
-    right = [key for key in truth if key not in missing and answer[key] == truth[key]]
+    right = [key for key in truth if key not in missing and _same(answer[key], truth[key])]
     wrong = [key for key in truth if key not in missing and key not in right]
     score = _("{right} of {all} predictions are right").format(right=len(right), all=len(truth))
     if not missing and not wrong:

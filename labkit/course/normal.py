@@ -38,7 +38,14 @@ _MACHINE = re.compile(
 
 
 class NotebookError(LabError, RuntimeError):
-    """A notebook cannot be kept or did not run; the message names the file and the cell."""
+    """A notebook cannot be kept or did not run; the message names the file and the cell.
+
+    `notebook` is what a run that failed had come to, else None.
+    """
+
+    def __init__(self, text: str, notebook: Any = None) -> None:
+        super().__init__(text)
+        self.notebook = notebook
 
 
 def is_checked(cell: Any) -> bool:
@@ -64,9 +71,14 @@ def normalize(notebook: Any, name: str = "notebook") -> Any:
             continue
         count += 1
         cell.execution_count = count
-        cell.outputs = _joined([_output(output, count) for output in cell.outputs])
+        cell.outputs = kept_outputs(cell, count)
         _refuse(cell, name)
     return kept
+
+
+def kept_outputs(cell: Any, count: int = 0) -> list[Any]:
+    """A code cell's outputs as they are kept."""
+    return _joined([_output(output, count) for output in cell.outputs])
 
 
 def _output(output: Any, count: int) -> Any:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from labkit.course.copy import course_folder
 from labkit.course.normal import (
     NotebookError,
     is_checked,
@@ -26,6 +27,7 @@ from labkit.course.normal import (
     to_text,
 )
 from labkit.course.pairs import english_of, fill_exercises, pair_problems, stamp, take_code
+from labkit.errors import LabError
 
 __all__ = ["Difference", "check", "main", "mark_translated", "notebook_paths", "refresh"]
 
@@ -46,13 +48,12 @@ class Difference:
 
 
 def notebook_paths(paths: Iterable[str | Path] | None = None) -> list[Path]:
-    """The notebooks meant by files and folders; None is the notebooks/ of the project.
+    """The notebooks meant by files and folders; None is the course itself.
 
     Raises `NotebookError` for a path that is not there.
     """
     if paths is None:
-        root = Path(__file__).resolve().parents[2] / "notebooks"
-        paths = [root if root.is_dir() else Path.cwd() / "notebooks"]
+        paths = [course_folder()]
     found: list[Path] = []
     for path in map(Path, paths):
         if path.is_dir():
@@ -94,7 +95,7 @@ def check(paths: Iterable[str | Path] | None = None) -> list[Difference]:
             if is_checked(after):
                 old, new = "\n".join(outputs_text(before)), "\n".join(outputs_text(after))
                 if old != new:
-                    found.append(Difference(path, after.id, _diff(old, new)))
+                    found.append(Difference(path, after.id, diff(old, new)))
         if to_text(normalize(stored, path.name)) != path.read_text(encoding="utf-8"):
             found.append(Difference(path, "-", "not in the kept form; run: labkit notebooks"))
         found += [Difference(path, "-", text) for text in problems(path)]
@@ -136,12 +137,19 @@ def mark_translated(paths: Iterable[str | Path]) -> list[Path]:
     return marked
 
 
-def execute(path: Path) -> Any:
-    """Run a notebook from top to bottom in a fresh kernel; returns it with its new outputs."""
+def execute(path: Path, device: str = "sim") -> Any:
+    """Run a notebook from top to bottom in a fresh kernel; returns it with its new outputs.
+
+    `device` is what `LABKIT_DEVICE` is in the kernel. A cell that fails ends the
+    run with `NotebookError`; its `notebook` has the outputs up to there.
+    """
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError, DeadKernelError
 
     notebook = prepared(path)
+    for cell in notebook.cells:
+        if cell.cell_type == "code":  # what is not reached must not look as if it had run
+            cell.execution_count, cell.outputs = None, []
     client = NotebookClient(
         notebook,
         kernel_name="python3",
@@ -151,22 +159,25 @@ def execute(path: Path) -> Any:
         store_widget_state=False,
     )
     try:
-        with _on_the_software_npu():
+        with _environment(device):
             client.execute()
     except CellExecutionError as error:
-        raise NotebookError(f"{path.name}: a cell failed\n{error}") from error
+        raise NotebookError(f"{path.name}: a cell failed\n{error}", notebook) from error
     except (DeadKernelError, RuntimeError, TimeoutError) as error:
-        raise NotebookError(f"{path.name}: {type(error).__name__}: {error}") from error
+        text = f"{path.name}: {type(error).__name__}: {error}"
+        raise NotebookError(text, notebook) from error
     return notebook
 
 
 @contextlib.contextmanager
-def _on_the_software_npu() -> Any:
+def _environment(device: str) -> Any:
     """The environment in which outputs are made; the kernel inherits it at its start."""
-    wanted = {"LABKIT_DEVICE": "sim", "LABKIT_RAISE": "1", "PYTHONHASHSEED": "0"}
-    before = {name: os.environ.get(name) for name in (*wanted, "LABKIT_LANG")}
+    wanted = {"LABKIT_DEVICE": device, "LABKIT_RAISE": "1", "PYTHONHASHSEED": "0"}
+    unwanted = ("LABKIT_LANG", "LABKIT_PROGRESS")  # the folder decides, as it does for a learner
+    before = {name: os.environ.get(name) for name in (*wanted, *unwanted)}
     os.environ.update(wanted)
-    os.environ.pop("LABKIT_LANG", None)  # the folder decides, as it does for a learner
+    for name in unwanted:
+        os.environ.pop(name, None)
     try:
         yield
     finally:
@@ -177,7 +188,7 @@ def _on_the_software_npu() -> Any:
                 os.environ[name] = value
 
 
-def _diff(old: str, new: str) -> str:
+def diff(old: str, new: str) -> str:
     lines = difflib.unified_diff(
         old.splitlines(), new.splitlines(), "stored", "this run", lineterm=""
     )
@@ -198,24 +209,53 @@ def _replace(path: Path, text: str) -> None:
         raise
 
 
+def _report(options: argparse.Namespace) -> int:
+    from labkit.course.hardware import run_on
+
+    report = run_on(options.on, options.paths or None, keep=options.keep)
+    if options.report:
+        Path(options.report).write_text(str(report), encoding="utf-8")
+    print(report)
+    return 0 if report.passed else 1
+
+
 def main(argv: Sequence[str] | None = None) -> int:
-    """`labkit notebooks [--check] [PATH...]`; exit code 1 for differences, 2 for failures."""
+    """`labkit notebooks [--check | --on DEVICE] [PATH...]`: 1 for differences, 2 for failures."""
     parser = argparse.ArgumentParser(
         prog="labkit notebooks",
         description="Run the notebooks on the software NPU and store what they put out.",
     )
+    add_arguments(parser)
+    return run(parser.parse_args(argv))
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the command."""
     parser.add_argument("--check", action="store_true", help="only tell what differs")
     parser.add_argument(
         "--translated", action="store_true", help="note that Chinese notebooks are up to date"
     )
+    parser.add_argument(
+        "--on",
+        metavar="DEVICE",
+        choices=("npu", "sim"),
+        help="run on this device, write nothing into the notebooks, report every checked cell",
+    )
+    parser.add_argument("--keep", metavar="DIR", help="with --on: a folder for executed notebooks")
+    parser.add_argument("--report", metavar="FILE", help="with --on: a file for the report")
     parser.add_argument("paths", nargs="*", metavar="PATH", help="notebooks or folders")
-    options = parser.parse_args(argv)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Do what the options say; returns the exit code."""
     paths = options.paths or None
     try:
         if options.translated:
             marked = mark_translated(paths or [])
             print(f"{len(marked)} notebooks marked as translated")
             return 0
+        if options.on:
+            return _report(options)
         if options.check:
             found = check(paths)
             for difference in found:
@@ -223,7 +263,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"{len(notebook_paths(paths))} notebooks run, {len(found)} differences")
             return 1 if found else 0
         changed = refresh(paths)
-    except NotebookError as error:
+    except LabError as error:
         print(error, file=sys.stderr)
         return 2
     for path in changed:

@@ -10,10 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from labkit.draw.numbers import number_text, percent, short_dtype
+from labkit.language import Text
+from labkit.language import gettext as _
 
-__all__ = ["MaskView", "Rung", "alt_text", "notes", "state_line"]
+__all__ = ["MaskView", "Rung", "alt_text", "notes", "remarks", "state_line"]
 
-QUESTION = "Which elements get their gradient?"
+QUESTION = Text("Which elements get their gradient?")
+_NOTE_LETTERS = 42
+"""What fits on one line under the list of numbers."""
 
 
 @dataclass(frozen=True)
@@ -77,74 +81,107 @@ def _shape(shape: tuple[int, ...]) -> str:
     return str(tuple(shape))
 
 
-def state_line(view: MaskView) -> tuple[str, str, str]:
+def state_line(view: MaskView) -> tuple[Text, Text, str]:
     """The grey line under the question, in three parts: tensors, the way of λ, the device."""
-    if (view.dtype, view.self_shape) == (view.grad_dtype, view.grad_shape):
-        what = f"{short_dtype(view.dtype)} · self and grad {_shape(view.self_shape)}"
-    elif view.self_shape == view.grad_shape:
-        what = (
-            f"self {short_dtype(view.dtype)}, grad {short_dtype(view.grad_dtype)}"
-            f" · {_shape(view.self_shape)}"
-        )
+    own, other = short_dtype(view.dtype), short_dtype(view.grad_dtype)
+    shape, grad_shape = _shape(view.self_shape), _shape(view.grad_shape)
+    if (own, shape) == (other, grad_shape):
+        what = Text("{dtype} · self and grad {shape}", dtype=own, shape=shape)
+    elif shape == grad_shape:
+        what = Text("self {own}, grad {other} · {shape}", own=own, other=other, shape=shape)
     else:
-        what = (
-            f"self {short_dtype(view.dtype)} {_shape(view.self_shape)}, "
-            f"grad {short_dtype(view.grad_dtype)} {_shape(view.grad_shape)}"
+        what = Text(
+            "self {own} {shape}, grad {other} {grad_shape}",
+            own=own,
+            shape=shape,
+            other=other,
+            grad_shape=grad_shape,
         )
-    chain = f"λ typed {view.typed} → float32 {number_text(view.lambd)}"
+    compared = f"{short_dtype(view.compared_in)} {number_text(view.compared)}"
+    ways = {"typed": view.typed, "number": number_text(view.lambd), "compared": compared}
     if view.lambd < 0:
-        chain += " → used 0"
-    chain += f" → compared as {short_dtype(view.compared_in)} {number_text(view.compared)}"
-    return what, chain, view.device
+        way = Text("λ typed {typed} → float32 {number} → used 0 → compared as {compared}", **ways)
+    else:
+        way = Text("λ typed {typed} → float32 {number} → compared as {compared}", **ways)
+    return what, way, view.device
+
+
+def remarks(view: MaskView) -> tuple[Text, ...]:
+    """What is surprising about this state, in up to two short sentences."""
+    found = []
+    if math.isnan(view.lambd):
+        found.append(Text("no comparison with nan is true: nothing is dead"))
+    elif view.lambd < 0:
+        found.append(Text("a negative λ acts as 0: only ±0 is dead"))
+    elif view.compared == 0:
+        found.append(Text("λ is 0: only ±0 is dead"))
+    elif math.isinf(view.compared):
+        found.append(Text("|x| ≤ ∞: everything but nan is dead"))
+    if math.isfinite(view.lambd) and math.isinf(view.compared):
+        found.append(Text("in fp16 {number} rounds to ∞", number=number_text(view.lambd)))
+    if any(rung.forward and not rung.grad for rung in view.rungs):
+        found.append(Text("forward keeps it, but it gets no gradient"))
+    return tuple(found)
 
 
 def notes(view: MaskView) -> tuple[str, ...]:
-    """What is surprising about this state, in up to three short lines."""
-    found = []
-    if math.isnan(view.lambd):
-        found += ["no comparison with nan is true:", "nothing is dead"]
-    elif view.lambd < 0:
-        found.append("a negative λ acts as 0: only ±0 is dead")
-    elif view.compared == 0:
-        found.append("λ is 0: only ±0 is dead")
-    elif math.isinf(view.compared):
-        found.append("|x| ≤ ∞: everything but nan is dead")
-    if math.isfinite(view.lambd) and math.isinf(view.compared):
-        found.append(f"in fp16 {number_text(view.lambd)} rounds to ∞")
-    if any(rung.forward and not rung.grad for rung in view.rungs):
-        found.append("forward keeps it, but it gets no gradient")
-    return tuple(found)
+    """The remarks in up to three lines, as short as the picture has room for."""
+    lines: list[str] = []
+    for remark in remarks(view):
+        head, colon, rest = remark.partition(": ")
+        lines += [remark] if len(remark) <= _NOTE_LETTERS or not colon else [f"{head}:", rest]
+    return tuple(lines)
 
 
 def alt_text(view: MaskView) -> str:
     """The picture in words, for those who do not see it."""
     rows, columns = view.live.shape
     edge = int(np.count_nonzero(view.on_edge))
+    shares = {
+        "rows": rows,
+        "columns": columns,
+        "alive": percent(view.alive, view.total),
+        "dead": percent(view.total - view.alive, view.total),
+    }
+    of_all = _("Of {rows} × {columns} elements {alive} get their gradient, {dead} get 0.").format(
+        **shares
+    )
     told = [
-        f"{QUESTION} {' · '.join(state_line(view))}.",
-        f"Of {rows} × {columns} elements {percent(view.alive, view.total)} get their gradient, "
-        f"{percent(view.total - view.alive, view.total)} get 0"
-        + (f"; {edge} of these are exactly ±λ." if edge else "."),
-        "Around λ, from above: " + "; ".join(_rung_text(rung) for rung in view.rungs) + ".",
-        *([f"Note: {'; '.join(notes(view)).replace(':;', ':')}."] if notes(view) else []),
-        f"{agreement(view).capitalize()}.",
+        _("{question} {state}.").format(
+            question=_(QUESTION), state=" · ".join(map(_, state_line(view)))
+        ),
+        of_all,
+        *([_("Exactly ±λ, and so dead: {count}.").format(count=edge)] if edge else []),
+        _("Around λ, from above: {rungs}.").format(
+            rungs=_("; ").join(_rung_text(rung) for rung in view.rungs)
+        ),
+        *(
+            [_("Note: {remarks}.").format(remarks=_("; ").join(map(_, remarks(view))))]
+            if remarks(view)
+            else []
+        ),
+        _("Check: {agreement}.").format(agreement=_(agreement(view))),
     ]
     return " ".join(told)
 
 
 def _rung_text(rung: Rung) -> str:
-    return (
-        f"{number_text(rung.value)} (bits {rung.bits}) "
-        f"{'gets its gradient' if rung.grad else 'gets 0'}, "
-        f"forward {'keeps it' if rung.forward else 'gives 0'}"
+    grad = _("gets its gradient") if rung.grad else _("gets 0")
+    forward = _("forward keeps it") if rung.forward else _("forward gives 0")
+    return _("{number} (bits {bits}) {grad}, {forward}").format(
+        number=number_text(rung.value), bits=rung.bits, grad=grad, forward=forward
     )
 
 
-def agreement(view: MaskView) -> str:
+def agreement(view: MaskView) -> Text:
     """Whether the device gave the bits that the model predicts."""
     if view.agreeing == view.total:
-        return f"all {view.total} results have the bits the model predicts"
-    return f"{view.total - view.agreeing} of {view.total} results differ from the model"
+        return Text("all {total} results have the bits the model predicts", total=view.total)
+    return Text(
+        "{odd} of {total} results differ from the model",
+        odd=view.total - view.agreeing,
+        total=view.total,
+    )
 
 
 def field_codes(view: MaskView) -> npt.NDArray[Any]:

@@ -13,20 +13,22 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Circle
 
 from labkit.draw.theme import DRAWING, Palette, Size, new_figure, palette, write
+from labkit.language import Text
+from labkit.language import gettext as _
 
 __all__ = ["STATIONS", "Station", "road", "road_alt_text", "road_figure"]
 
 STATIONS = (
-    ("start", "open the library, a device, a stream"),
-    ("memory", "room on the device, inputs copied in"),
-    ("describe", "tell the library about shapes"),
-    ("phase 1", "check, plan, say what is needed"),
-    ("workspace", "room for intermediate results"),
-    ("phase 2", "queue the kernels"),
-    ("wait", "until the queue is empty"),
-    ("read back", "the result to the host"),
-    ("give back", "descriptions and memory"),
-    ("stop", "stream, device, library"),
+    (Text("start"), Text("open the library, a device, a stream")),
+    (Text("memory"), Text("room on the device, inputs copied in")),
+    (Text("describe"), Text("tell the library about shapes")),
+    (Text("phase 1"), Text("check, plan, say what is needed")),
+    (Text("workspace"), Text("room for intermediate results")),
+    (Text("phase 2"), Text("queue the kernels")),
+    (Text("wait"), Text("until the queue is empty")),
+    (Text("read back"), Text("the result to the host")),
+    (Text("give back"), Text("descriptions and memory")),
+    (Text("stop"), Text("stream, device, library")),
 )
 """The stations in order, each with what it is for."""
 
@@ -186,11 +188,17 @@ def _broken(text: str) -> list[str]:
 
 def road_alt_text(stations: tuple[Station, ...]) -> str:
     """The road in words."""
-    told = [f"The road of one call, {sum(s.count for s in stations)} C calls."]
+    count = sum(station.count for station in stations)
+    told = [_("The road of one call, {count} C calls.").format(count=count)]
     for station in stations:
-        calls = ", ".join(
-            (name if count == 1 else f"{name} {count} times") for name, count in station.calls
+        calls = _(", ").join(
+            name if count == 1 else f"{name} ×{count}" for name, count in station.calls
         )
-        failed = f", refused with {station.failed}" if station.failed else ""
-        told.append(f"{station.name} ({station.purpose}): {calls or 'no call'}{failed}.")
+        said = {"name": _(station.name), "purpose": _(station.purpose)}
+        said["calls"] = calls or _("no call")
+        if station.failed:
+            line = _("{name} ({purpose}): {calls}, refused with {code}.")
+            told.append(line.format(**said, code=station.failed))
+        else:
+            told.append(_("{name} ({purpose}): {calls}.").format(**said))
     return " ".join(told)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from labkit.errors import LabValueError
+from labkit.language import gettext as _
 from labkit.op.dtypes import data_type
 
 __all__ = ["DTYPES", "GRAD_DTYPES", "SHAPES", "MaskState", "changed", "read_number"]
@@ -44,7 +45,7 @@ def changed(state: MaskState, changes: dict[str, Any]) -> MaskState:
     if "lambd" in wanted:
         wanted["lambd"], wanted["typed"] = read_number(wanted["lambd"])
     elif "typed" in wanted:
-        raise LabValueError("set lambd; what was typed follows from it")
+        raise LabValueError(_("set lambd; what was typed follows from it"))
     if "dtype" in wanted:
         wanted["dtype"] = _chosen("dtype", _dtype_name(wanted["dtype"]), DTYPES)
     if "grad_dtype" in wanted:
@@ -71,22 +72,32 @@ def read_number(value: Any) -> tuple[float, str]:
             return number, written if plain and len(written) <= 24 else repr(number)
         except ValueError:
             raise LabValueError(
-                f"λ is {written!r}, which is no number; right would be 0.3, −1, 1e-8, nan or inf"
+                _(
+                    "λ is {written}, which is no number; right would be 0.3, −1, 1e-8, nan or inf"
+                ).format(written=repr(written))
             ) from None
     try:
         number = float(value)
     except (TypeError, ValueError) as error:
-        raise LabValueError(f"λ must be a number, not {value!r}") from error
+        told = _("λ must be a number, not {value}").format(value=repr(value))
+        raise LabValueError(told) from error
     return number, repr(number)
 
 
 def _dtype_name(value: Any) -> str:
     if value in (*GRAD_DTYPES, "same"):
         return str(value)
-    return str(data_type(value).numpy.name)
+    try:
+        return str(data_type(value).numpy.name)
+    except LabValueError:
+        return str(value)  # not among the choices either, which then says what is
 
 
 def _chosen(name: str, value: str, known: tuple[str, ...]) -> str:
     if value not in known:
-        raise LabValueError(f"{name} is {value!r}; right would be one of: {'; '.join(known)}")
+        raise LabValueError(
+            _("{name} is {value}; right would be one of: {known}").format(
+                name=name, value=repr(value), known="; ".join(known)
+            )
+        )
     return value

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from labkit.draw.theme import DRAWING
 from labkit.errors import LabValueError
+from labkit.language import gettext as _
 
 if TYPE_CHECKING:
     from labkit.explore.shell import Controls, Shell
@@ -37,10 +38,11 @@ _REGISTRY = threading.Lock()
 
 @dataclass(frozen=True)
 class Rendered:
-    """What a state looks like: a PNG, and the same in words."""
+    """What a state looks like: a PNG, the same in words, and what is told below it (HTML)."""
 
     picture: bytes
     text: str
+    below: str = ""
 
 
 @dataclass(frozen=True)
@@ -61,8 +63,8 @@ class Panel(Generic[State]):
     """A picture that follows a state.
 
     `state` is the last one shown well, `picture` its PNG, `text` its text
-    alternative, `error` the red line or "", `stale` whether the picture is
-    older than what was asked. `render` turns a state into a `Rendered`, or
+    alternative, `below` the HTML under it, `error` the red line or "", `stale`
+    whether the picture is older than what was asked. `render` turns a state into a `Rendered`, or
     into a `Problem` when the operator refuses; it must depend on nothing but
     the state. `raise_errors` raises what goes wrong as well as showing it;
     None means when LABKIT_RAISE is 1.
@@ -86,6 +88,7 @@ class Panel(Generic[State]):
         self.state = state
         self.picture = b""
         self.text = ""
+        self.below = ""
         self.problem: Problem | None = None
         self.raise_errors = raise_errors
         self.closed = False
@@ -130,7 +133,11 @@ class Panel(Generic[State]):
         known = [item.name for item in fields(self._wanted)]  # type: ignore[arg-type]
         unknown = [name for name in changes if name not in known]
         if unknown:
-            raise LabValueError(f"no {', '.join(unknown)} here; this panel has {', '.join(known)}")
+            raise LabValueError(
+                _("no {unknown} here; this panel has {known}").format(
+                    unknown=", ".join(unknown), known=", ".join(known)
+                )
+            )
         return self.changed(self._wanted, changes)
 
     def changed(self, state: State, changes: dict[str, Any]) -> State:
@@ -144,7 +151,7 @@ class Panel(Generic[State]):
             if number != self._asked or self.closed:
                 return  # a later request waits for the lock: its answer is the one to show
             if isinstance(wanted, LabValueError):
-                failure, result = wanted, Problem(str(wanted))
+                failure, result = wanted, Problem(_words(wanted))
             else:
                 try:
                     with self._busy():
@@ -155,7 +162,8 @@ class Panel(Generic[State]):
                     result = Problem(f"{type(error).__name__}: {first[0]}", traceback.format_exc())
             if isinstance(result, Rendered):
                 self.state = wanted  # type: ignore[assignment]
-                self.picture, self.text, self.problem = result.picture, result.text, None
+                self.picture, self.text, self.below = result.picture, result.text, result.below
+                self.problem = None
             else:
                 self.problem = result
             if self._shell is not None:
@@ -217,6 +225,12 @@ class Panel(Generic[State]):
         from labkit.explore.static import display_panel
 
         display_panel(self)
+
+
+def _words(error: LabValueError) -> str:
+    """What an error says, in the language of this process where its sentence is a `Text`."""
+    first = error.args[0] if len(error.args) == 1 else error
+    return _(first) if isinstance(first, str) else str(error)
 
 
 def open_panels() -> tuple[Panel[Any], ...]:

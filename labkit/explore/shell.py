@@ -19,6 +19,7 @@ import ipywidgets as widgets
 
 from labkit.draw.html import STYLE, image
 from labkit.explore.static import hiding_rule
+from labkit.language import gettext as _
 
 if TYPE_CHECKING:
     from labkit.explore.panel import Panel, Problem
@@ -69,11 +70,12 @@ class Shell:
                 width=f"{wide}px", max_width="100%", min_height="0", align_self="flex-start"
             )
         )
+        self.below = widgets.HTML(layout=widgets.Layout(width=f"{wide}px", max_width="100%"))
         rows = [
             widgets.HBox(row, layout=widgets.Layout(flex_flow="row wrap", width="100%"))
             for row in self.controls.rows
         ]
-        self.root = widgets.VBox([self.style, *rows, self.error, self.picture])
+        self.root = widgets.VBox([self.style, *rows, self.error, self.picture, self.below])
         self.root.add_class("labkit-panel")
         self.show(panel, panel.state)
 
@@ -95,15 +97,18 @@ class Shell:
             self._syncing = None
         self.error.value = problem_html(panel.problem, stale=bool(panel.picture))
         kind = "labkit-stale" if panel.stale else ""
-        words = f"Earlier state. {panel.text}" if panel.stale else panel.text
+        words = panel.text
+        if panel.stale:
+            words = _("Earlier state. {text}").format(text=panel.text)
         self.picture.value = image(panel.picture, words, *panel.size, kind) if panel.picture else ""
+        self.below.value = f'<div class="{kind}">{panel.below}</div>' if panel.below else ""
 
     def busy(self) -> AbstractContextManager[None]:
         """Say that the panel computes, if the block takes long."""
         return announce(self._say_busy)
 
     def _say_busy(self) -> None:
-        self.error.value = '<div class="labkit-error" role="status">computing …</div>'
+        self.error.value = f'<div class="labkit-error" role="status">{_("computing …")}</div>'
 
     def close(self) -> None:
         """Close every widget, so that they leave the page and the kernel keeps none."""
@@ -122,12 +127,11 @@ def problem_html(problem: Problem | None, *, stale: bool) -> str:
     """Two lines in red: what is wrong, and what the picture shows; the details folded away."""
     if problem is None:
         return '<div class="labkit-error"></div>'
-    older = "The picture still shows the state before. " if stale else ""
-    folded = (
-        f"<details><summary>details</summary><pre>{escape(problem.details)}</pre></details>"
-        if problem.details
-        else ""
-    )
+    older = _("The picture still shows the state before.") + " " if stale else ""
+    folded = ""
+    if problem.details:
+        inside = f"<summary>{_('details')}</summary><pre>{escape(problem.details)}</pre>"
+        folded = f"<details>{inside}</details>"
     return (
         f'<div class="labkit-error" role="alert">⚠ {escape(problem.text)}<br>{older}{folded}</div>'
     )

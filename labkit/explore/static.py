@@ -15,6 +15,8 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from labkit.draw.html import STYLE, image
+from labkit.language import Text
+from labkit.language import gettext as _
 
 if TYPE_CHECKING:
     from labkit.explore.panel import Panel
@@ -26,8 +28,8 @@ _WAIT = (
     "to{visibility:visible;max-height:2000px}}"
     ".labkit-still{animation:labkit-wait 2s step-end;overflow:hidden}</style>"
 )
-_NOTE = "A still picture of this panel. Run the cell in JupyterLab to move its controls."
-_NO_WIDGETS = "This panel needs ipywidgets to be moved by hand: pip install ipywidgets"
+_NOTE = Text("A still picture of this panel. Run the cell in JupyterLab to move its controls.")
+_NO_WIDGETS = Text("This panel needs ipywidgets to be moved by hand: pip install ipywidgets")
 
 
 def _name(panel: Panel[Any]) -> str:
@@ -39,11 +41,12 @@ def hiding_rule(panel: Panel[Any]) -> str:
     return f".{_name(panel)}{{display:none}}"
 
 
-def still(panel: Panel[Any], note: str = _NOTE) -> dict[str, str]:
+def still(panel: Panel[Any], note: Text = _NOTE) -> dict[str, str]:
     """The panel as a picture: HTML with a note, and the words of the picture as text."""
     picture = image(panel.picture, panel.text, *panel.size) if panel.picture else ""
     problem = f"<p><strong>{escape(panel.error)}</strong></p>" if panel.error else ""
-    html = f'<div class="labkit-still {_name(panel)}"><p>{note}</p>{problem}{picture}</div>'
+    inside = f"<p>{_(note)}</p>{problem}{picture}{panel.below}"
+    html = f'<div class="labkit-still {_name(panel)}">{inside}</div>'
     return {"text/html": STYLE + _WAIT + html, "text/plain": panel.text or panel.error}
 
 

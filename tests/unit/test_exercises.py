@@ -162,7 +162,7 @@ def _fresh():
 def test_a_solution_is_shown_once_it_was_tried(device, monkeypatch):
     import importlib
 
-    monkeypatch.setattr(importlib.import_module("labkit.course.check"), "_TRIED", set())
+    monkeypatch.setattr(importlib.import_module("labkit.course.progress"), "_SEEN", {})
     monkeypatch.delenv("LABKIT_SOLUTIONS", raising=False)
     assert "try your own" in repr(solution("mask"))
     check("mask", lambda x, lambd: x > 0, device)

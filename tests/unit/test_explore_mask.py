@@ -1,5 +1,6 @@
 """The mask panel without a browser: every control, errors that are seen, threads, one figure."""
 
+import re
 import subprocess
 import sys
 import threading
@@ -17,6 +18,8 @@ from labkit.explore.field import around
 from labkit.explore.mask_panel import bench_step, look
 from labkit.explore.mask_state import DTYPES, GRAD_DTYPES, SHAPES, MaskState, read_number
 from labkit.explore.panel import Panel, Problem, Rendered
+from labkit.explore.static import still
+from labkit.language import Text
 
 REFUSED = "grad (2, 3), self (4,)"
 
@@ -350,6 +353,73 @@ def test_a_picture_can_stand_still(device):
     assert "0.300048828" in shown.alt and shown.png.startswith(b"\x89PNG")
     with pytest.raises(labkit.AclnnError):
         mask_picture(device, shape=REFUSED)
+
+
+# -- the language ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def chinese(panel, monkeypatch):
+    """The panel, after the process has turned to Chinese."""
+    monkeypatch.setenv("LABKIT_LANG", "zh")
+    panel.raise_errors = False
+    return panel
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("lambd", [0.5, 0.3, -0.3, 0.0, float("nan"), float("inf"), 70000.0])
+@pytest.mark.parametrize("shape", ["(8, 8)", "grad (64, 1), self (64, 64)"])
+def test_in_chinese_the_text_alternative_is_chinese_and_has_the_same_numbers(
+    panel, monkeypatch, dtype, lambd, shape
+):
+    panel.set(dtype=dtype, lambd=lambd, shape=shape)
+    english, picture = panel.text, panel.picture
+    monkeypatch.setenv("LABKIT_LANG", "zh")
+    panel.set()
+    assert panel.picture == picture  # figures stay English
+    left = re.sub(r"float32|fp16|fp32|bf16|self|grad|nan|inf|software NPU as \w+", "", panel.text)
+    assert re.findall(r"[A-Za-z]{3,}", left) == []
+    numbers = re.compile(r"\d+(?:\.\d+)?")
+    assert sorted(numbers.findall(panel.text)) == sorted(numbers.findall(english))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"lambd": "three"}, "λ 为 'three'，不是一个数"),
+        ({"lambd": [1]}, "λ 必须是一个数"),
+        ({"dtype": "int8"}, "dtype 为 'int8'；可取的值有：float32"),
+        ({"colour": "red"}, "这里没有 colour"),
+        ({"typed": "1"}, "请设置 lambd"),
+    ],
+)
+def test_in_chinese_an_error_is_chinese(chinese, wrong, told):
+    with pytest.raises(labkit.LabValueError, match=re.escape(told)):
+        chinese.raise_errors = True
+        chinese.set(**wrong)
+    assert told in chinese.error
+    shown = chinese.shell.error.value
+    assert "图中仍是先前的状态。" in shown and "The picture" not in shown
+    assert 'alt="这是先前的状态。' in chinese.shell.picture.value
+
+
+def test_in_chinese_a_refusal_keeps_the_librarys_own_words(chinese):
+    chinese.set(shape=REFUSED)
+    assert chinese.error.startswith("161002 ACLNN_ERR_PARAM_INVALID: [2, 3] and [4]")
+    assert "<summary>详情</summary>" in chinese.shell.error.value
+
+
+def test_in_chinese_the_note_below_a_still_picture_is_chinese(chinese):
+    assert "静态图片" in still(chinese)["text/html"]
+
+
+def test_an_error_that_was_worded_below_is_translated_where_it_can_be(panel, monkeypatch):
+    monkeypatch.setenv("LABKIT_LANG", "zh")
+    panel.raise_errors = False
+    monkeypatch.setattr(
+        panel, "changed", lambda *_: (_ for _ in ()).throw(labkit.LabValueError(Text("no")))
+    )
+    assert panel.set().error == "否"
 
 
 # -- threads ---------------------------------------------------------------------------------

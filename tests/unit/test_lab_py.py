@@ -328,6 +328,46 @@ def test_jupyterlab_gets_the_options_it_was_asked_for():
     assert {"--ServerApp.port=9000", "--no-browser", "--allow-root"} <= set(command)
 
 
+@pytest.mark.parametrize("options", [(None, True, False), (9000, False, True)])
+def test_labkit_lab_starts_jupyterlab_with_the_same_command(options):
+    from labkit.course import start
+
+    where = ("python", "/a lab", "notebooks/00.ipynb")
+    assert start.jupyter_command(*where, *options) == lab.jupyter_command(*where, *options)
+
+
+@pytest.mark.parametrize(
+    ("language", "notebook"),
+    [
+        (None, "notebooks/00_start_here.ipynb"),
+        ("en", "notebooks/00_start_here.ipynb"),
+        ("zh", "notebooks/zh/00_start_here.ipynb"),
+        ("fr", "notebooks/00_start_here.ipynb"),
+    ],
+)
+def test_the_first_notebook_speaks_the_language_that_was_asked_for(
+    root, monkeypatch, language, notebook
+):
+    monkeypatch.delenv("LABKIT_LANG", raising=False)
+    if language:
+        monkeypatch.setenv("LABKIT_LANG", language)
+    assert lab.start_here() == notebook and (root / notebook).is_file()
+
+
+@pytest.mark.parametrize("named", [None, "elsewhere.json"])
+def test_jupyterlab_is_told_where_to_remember_exercises(folder, monkeypatch, named):
+    monkeypatch.setenv("LABKIT_PROGRESS", named or "")
+    if named is None:
+        monkeypatch.delenv("LABKIT_PROGRESS")
+    seen = []
+    became = lambda *command: seen.append(os.environ["LABKIT_PROGRESS"]) or 0  # noqa: E731
+    monkeypatch.setattr(lab.os, "execv", became)
+    monkeypatch.setattr(lab, "hand_over", became)
+    monkeypatch.chdir(folder)
+    lab.open_jupyterlab(None, False)
+    assert set(seen) == {named or str(lab.PROGRESS)}
+
+
 def test_all_tests_are_one_pytest_run():
     command = lab.test_command([])
     assert command[1:3] == ["-m", "pytest"]
@@ -402,6 +442,15 @@ def test_an_operator_that_fails_gives_its_exit_code(done, monkeypatch, capsys, a
 def test_the_tests_are_set_up_and_run(done):
     assert lab.main(["test", "--collect-only"]) == 0
     assert done == [("set up", ["test"]), "chromium", "pytest"]
+
+
+def test_the_tests_do_not_inherit_what_a_learner_set(done, monkeypatch):
+    seen = []
+    for name in lab.OF_A_LEARNER:
+        monkeypatch.setenv(name, "zh")
+    monkeypatch.setattr(lab, "hand_over", lambda command: seen.append(dict(os.environ)) or 0)
+    assert lab.main(["test"]) == 0
+    assert "LABKIT_LANG" in lab.OF_A_LEARNER and not seen[0].keys() & set(lab.OF_A_LEARNER)
 
 
 @pytest.mark.parametrize(
