@@ -7,7 +7,7 @@ empty grey one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from matplotlib.figure import Figure
@@ -15,17 +15,28 @@ from matplotlib.figure import Figure
 from labkit.draw.numbers import number_text
 from labkit.draw.sheet import WIDTH, Sheet, dtype_text, grouped, plain, shortened, text_width
 from labkit.draw.theme import DRAWING, Palette, Size
+from labkit.language import Text
+from labkit.language import gettext as _
 from labkit.op.describe import TensorDesc
 from labkit.op.plan import Operand, Plan, Step
 
-__all__ = ["ChainRow", "chain_alt_text", "chain_figure", "chain_rows"]
+__all__ = ["ChainRow", "chain_alt_text", "chain_figure", "chain_rows", "state_lines"]
 
 _TOP = 100
 _LANES = {"left": 36, "right": 64, "joined": 50}
 _NAME, _WHY, _KERNEL, _CORE = 88, 530, 650, 830
 _LINE, _SMALL_LINE = 20, 15
 
-_CORES = {"AICORE": "AI Core", "AICPU": "AI CPU", "RTS": "runtime copy"}
+QUESTION = Text("What does this call launch?")
+_CORES = {"AICORE": "AI Core", "AICPU": "AI CPU", "RTS": Text("runtime copy")}
+_KINDS = {
+    "launched": Text("launched"),
+    "skipped": Text("skipped"),
+    "redirected": Text("redirected"),
+    "dropped": Text("dropped"),
+    "stopped": Text("stopped"),
+    "checked": Text("checked"),
+}
 _MARKS = {"redirected": "→", "stopped": "✗"}
 _ORDER = {
     "Contiguous": ("self", "gradOutput"),
@@ -62,7 +73,8 @@ def chain_rows(plan: Plan) -> tuple[ChainRow, ...]:
 
 def _rows(plan: Plan) -> Iterator[ChainRow]:
     if not plan.steps or plan.steps[0].layer != "L2":
-        yield ChainRow("checks", "", "joined", "checked", f"{plan.operator} accepts the arguments")
+        why = Text("{operator} accepts the arguments", operator=plan.operator)
+        yield ChainRow(Text("checks"), "", "joined", "checked", why)
     flow = {
         name: _tensor_text(value)
         for name, value in plan.arguments.items()
@@ -90,7 +102,7 @@ def _rows(plan: Plan) -> Iterator[ChainRow]:
             operand = _ORDER[step.name][min(turn, 1)] if joins else "self"
             lane = ("left" if operand == "gradOutput" else "right") if joins else "joined"
         elif step.name == "Cast":
-            operand = "the result"
+            operand = Text("the result")
         source = {"gradOutput, self": "self", "the result": "result", output: "result"}
         before = flow.get(source.get(operand, operand), "")
         after = _tensor_text(step)
@@ -140,7 +152,7 @@ def chain_figure(plan: Plan, theme: str | Palette = "light") -> Figure:
         ]
         sheet = Sheet(_TOP + sum(heights) + 34, theme)
         colours = sheet.colours
-        sheet.head("What does this call launch?", *_state(plan))
+        sheet.head(QUESTION, *state_lines(plan))
         places, y = [], float(_TOP)
         for height in heights:
             places.append(y)
@@ -157,7 +169,8 @@ def chain_figure(plan: Plan, theme: str | Palette = "light") -> Figure:
                 ink = colours.muted if core == _CORES["AICORE"] else colours.edge
                 sheet.text(_CORE, at, core, ink, size=Size.SMALL)
         told, good = _ending(plan)
-        sheet.text(_NAME, y + 14, told, colours.check if good else colours.edge, bold=True)
+        ink = colours.check if good else colours.edge
+        sheet.text(_NAME, y + 14, f"✓ {told}" if good else told, ink, bold=True)
         return sheet.figure
 
 
@@ -228,59 +241,90 @@ def _kernel_lines(plan: Plan, row: ChainRow) -> list[tuple[str, str, str]]:
     if row.kind == "checked":
         return []
     if row.kind == "stopped":
-        return [(f"stopped: {plan.status}", "edge", "")]
+        return [(Text("stopped: {status}", status=plan.status), "edge", "")]
     if row.kind == "dropped":
-        return [("planned, then dropped", "muted", "")]
+        return [(Text("planned, then dropped"), "muted", "")]
     if row.kind == "redirected":
-        return [(f"no kernel: launch {(_redirected(plan) or 0) + 1} writes it", "edge", "")]
+        number = (_redirected(plan) or 0) + 1
+        return [(Text("no kernel: launch {number} writes it", number=number), "edge", "")]
     lines: list[tuple[str, str, str]] = []
     for number in row.kernels:
         launch = plan.launches[number]
         core = _CORES.get(launch.core, launch.core)
         lines.append((f"{number + 1}  {launch.op_type}", "passes", core))
         if launch.tiling_fault:
-            lines.append(("but its tiling will refuse", "edge", ""))
-        lines += [(f"into {o.buffer} itself", "edge", "") for o in launch.outputs if o.redirected]
-    return lines or [("no kernel", "muted", "")]
+            lines.append((Text("but its tiling will refuse"), "edge", ""))
+        lines += [
+            (Text("into {name} itself", name=output.buffer), "edge", "")
+            for output in launch.outputs
+            if output.redirected
+        ]
+    return lines or [(Text("no kernel"), "muted", "")]
 
 
-def _state(plan: Plan) -> tuple[str, str]:
+def state_lines(plan: Plan, say: Callable[[str], str] = str) -> tuple[str, str]:
+    """The grey lines under the question: the arguments; operator, chip and workspace.
+
+    `say` brings their words into the reader's language.
+    """
+    told = _arguments(plan, say)
+    if text_width(" · ".join(_arguments(plan, str)), Size.TEXT) > WIDTH - 40:
+        told = [part.partition(" [")[0] for part in told]  # the shapes stand in the rows, too
+    where = Text(
+        "{operator} on {chip} · workspace {size} B",
+        operator=plan.operator,
+        chip=plan.soc.name,
+        size=grouped(plan.workspace_size),
+    )
+    return " · ".join(told), say(where)
+
+
+def _arguments(plan: Plan, say: Callable[[str], str]) -> list[str]:
     told = []
     for name, value in plan.arguments.items():
         if isinstance(value, TensorDesc):
-            told.append(f"{name} {_tensor_text(value)}{'' if value.is_contiguous else ' strided'}")
+            lies = "" if value.is_contiguous else f" {say(Text('strided'))}"
+            told.append(f"{name} {_tensor_text(value)}{lies}")
         else:
-            word = "null" if value is None else number_text(float(value.to_float()))
+            word = say(Text("null")) if value is None else number_text(float(value.to_float()))
             told.append(f"{'λ' if name == 'lambd' else name} {word}")
-    if text_width(" · ".join(told)) > WIDTH - 40:  # the shapes stand in the rows, too
-        told = [part.partition(" [")[0] for part in told]
-    size = f"workspace {grouped(plan.workspace_size)} B"
-    return " · ".join(told), f"{plan.operator} on {plan.soc.name} · {size}"
+    return told
 
 
-def _ending(plan: Plan) -> tuple[str, bool]:
+def _ending(plan: Plan) -> tuple[Text, bool]:
     """The last line, and whether it is a good one."""
     if not plan.ok:
-        return (
-            f"{plan.status} {plan.status_name}: nothing behind this runs, nothing launches",
-            False,
-        )
+        return Text(
+            "{status} {name}: nothing behind this runs, nothing launches",
+            status=plan.status,
+            name=plan.status_name,
+        ), False
     count = len(plan.launches)
-    kernels = (
-        "no kernel is launched" if not count else "1 kernel" if count == 1 else f"{count} kernels"
-    )
-    return f"✓ {kernels}", True
+    if not count:
+        return Text("no kernel is launched"), True
+    return Text("1 kernel") if count == 1 else Text("{count} kernels", count=count), True
 
 
 def chain_alt_text(plan: Plan) -> str:
     """The chain in words."""
-    told = [f"What does this call launch? {'; '.join(_state(plan))}."]
+    lines = _("; ").join(state_lines(plan, _))
+    told = [_("{question} {lines}.").format(question=_(QUESTION), lines=lines)]
     for row in chain_rows(plan):
-        name = f"{row.name} of {row.operand}" if row.operand else row.name
-        flow = f", {_flow(row.before, row.after, 1e9)}" if row.after else ""
-        kernels = ", ".join(" ".join(filter(None, line[::2])) for line in _kernel_lines(plan, row))
-        told.append(f"{name} ({row.kind}{flow}): {row.why}{f'; {kernels}' if kernels else ''}.")
-    told.append(f"{_ending(plan)[0].replace('✓ ', 'In all: ')}.")
+        name = _(row.name)
+        if row.operand:
+            name = _("{step} of {operand}").format(step=name, operand=_(row.operand))
+        kind = _(_KINDS[row.kind])
+        if row.after:
+            kind += _(", ") + _flow(row.before, row.after, 1e9)
+        why = _(row.why)
+        lines = _kernel_lines(plan, row)
+        kernels = _(", ").join(" ".join(map(_, filter(None, line[::2]))) for line in lines)
+        if kernels:
+            why += _("; ") + kernels
+        told.append(_("{step} ({what}): {why}.").format(step=name, what=kind, why=why.rstrip(".")))
+    ending, good = _ending(plan)
+    last = _("In all: {told}.") if good else _("{told}.")
+    told.append(last.format(told=_(ending)))
     return plain(" ".join(told))
 
 

@@ -9,16 +9,19 @@ from matplotlib.figure import Figure
 from labkit.draw.numbers import percent
 from labkit.draw.sheet import WIDTH, Sheet, chip_words, grouped, plain, text_width, tiling_words
 from labkit.draw.theme import DRAWING, Palette, Size
+from labkit.language import Text
+from labkit.language import gettext as _
 from labkit.op.tiling import FORWARD, Tiling
 
-__all__ = ["Lanes", "Share", "cores_alt_text", "cores_figure", "lanes_of", "shares"]
+__all__ = ["Lanes", "Share", "all_lanes", "cores_alt_text", "cores_figure", "lanes_of", "shares"]
 
 _LEFT, _WIDE = 20, WIDTH - 40
 _BAR_TOP, _BAR = 128, 110
 _LANES_TOP = 312
 _MOST_BARS = 200
 """With more cores than this, a block stands for a run of them."""
-_ALL = "all cores"
+QUESTION = Text("Who gets how much?")
+_ALL = Text("all cores")
 
 
 @dataclass(frozen=True)
@@ -30,11 +33,12 @@ class Share:
     elements: int
 
     @property
-    def name(self) -> str:
+    def name(self) -> Text:
         """Which cores these are, e.g. "cores 0 to 70"."""
+        first, last = grouped(self.first), grouped(self.first + self.count - 1)
         if self.count == 1:
-            return f"core {grouped(self.first)}"
-        return f"cores {grouped(self.first)} to {grouped(self.first + self.count - 1)}"
+            return Text("core {number}", number=first)
+        return Text("cores {first} to {last}", first=first, last=last)
 
 
 @dataclass(frozen=True)
@@ -76,9 +80,10 @@ def lanes_of(tiling: Tiling, core: int) -> Lanes:
     return Lanes(valid, full * tile + (last if rest else 0), full + bool(rest))
 
 
-def _all_lanes(tiling: Tiling) -> Lanes:
+def all_lanes(tiling: Tiling) -> Lanes:
+    """What all cores together compare."""
     every = [(run.count, lanes_of(tiling, run.first)) for run in shares(tiling)]
-    known = all(lanes.computed is not None for _, lanes in every)
+    known = all(lanes.computed is not None for count, lanes in every)
     return Lanes(
         tiling.total_num,
         sum(count * (lanes.computed or 0) for count, lanes in every) if known else None,
@@ -92,7 +97,7 @@ def cores_figure(tiling: Tiling, theme: str | Palette = "light") -> Figure:
         rows = _lane_rows(tiling)
         sheet = Sheet(_LANES_TOP + 52 * len(rows) + 48, theme)
         colours = sheet.colours
-        sheet.head("Who gets how much?", tiling_words(tiling), chip_words(tiling))
+        sheet.head(QUESTION, tiling_words(tiling), chip_words(tiling))
         _bars(sheet, tiling)
         what = "lanes computed, and those of them that are real elements" if rows else ""
         sheet.text(_LEFT, _LANES_TOP - 8, what, colours.ink, size=Size.HEAD, bold=True)
@@ -143,23 +148,24 @@ def _face(tiling: Tiling, run: Share, colours: Palette) -> str:
     return colours.edge if shorter else colours.passes
 
 
-def _share_words(run: Share) -> str:
+def _share_words(run: Share) -> Text:
     if not run.elements:
-        return f"{run.name}: no work"
-    each = " each" if run.count > 1 else ""
-    return f"{run.name}: {grouped(run.elements)}{each}"
+        return Text("{cores}: no work", cores=run.name)
+    if run.count > 1:
+        return Text("{cores}: {n} each", cores=run.name, n=grouped(run.elements))
+    return Text("{cores}: {n}", cores=run.name, n=grouped(run.elements))
 
 
-def _lane_rows(tiling: Tiling) -> list[tuple[str, Lanes]]:
+def _lane_rows(tiling: Tiling) -> list[tuple[Text, Lanes]]:
     """A row per kind of core, and one for all of them."""
-    rows = [
-        (f"each of {run.name}" if run.count > 1 else run.name, lanes_of(tiling, run.first))
-        for run in shares(tiling)
-        if run.elements
-    ]
+    rows = [(_each(run), lanes_of(tiling, run.first)) for run in shares(tiling) if run.elements]
     if tiling.block_dim > 1 and rows:
-        rows.append((_ALL, _all_lanes(tiling)))
+        rows.append((_ALL, all_lanes(tiling)))
     return rows
+
+
+def _each(run: Share) -> Text:
+    return Text("each of {cores}", cores=run.name) if run.count > 1 else run.name
 
 
 def _lane_row(sheet: Sheet, y: float, name: str, lanes: Lanes, scale: int) -> None:
@@ -181,43 +187,59 @@ def _lane_row(sheet: Sheet, y: float, name: str, lanes: Lanes, scale: int) -> No
     sheet.text(x, top - 5, how, colours.muted, size=Size.SMALL, room=WIDTH - 20 - x)
 
 
-def _lane_words(lanes: Lanes) -> tuple[str, str]:
+def _lane_words(lanes: Lanes) -> tuple[Text, Text]:
+    valid = grouped(lanes.valid)
     if lanes.computed is None:
-        return f"{grouped(lanes.valid)} elements, no tile", "the tile does not fit in UB"
-    share = percent(lanes.valid, lanes.computed)
-    tiles = f"{grouped(lanes.tiles)} tile" + ("" if lanes.tiles == 1 else "s")
-    return f"{grouped(lanes.valid)} of {grouped(lanes.computed)}", f"{share} real, in {tiles}"
+        return Text("{n} elements, no tile", n=valid), Text("the tile does not fit in UB")
+    share, tiles = percent(lanes.valid, lanes.computed), grouped(lanes.tiles)
+    how = Text("{share} real, in {tiles} tiles", share=share, tiles=tiles)
+    if lanes.tiles == 1:
+        how = Text("{share} real, in {tiles} tile", share=share, tiles=tiles)
+    return Text("{valid} of {all}", valid=valid, all=grouped(lanes.computed)), how
 
 
 def _wastes(tiling: Tiling) -> bool:
-    lanes = _all_lanes(tiling)
+    lanes = all_lanes(tiling)
     return lanes.computed is None or lanes.computed >= 2 * max(1, lanes.valid)
 
 
-def _waste_words(tiling: Tiling) -> str:
+def _waste_words(tiling: Tiling) -> Text:
     """What the lanes come to, in one line."""
-    lanes = _all_lanes(tiling)
+    lanes = all_lanes(tiling)
     if not tiling.total_num:
-        return "no element, no core, no lane"
+        return Text("no element, no core, no lane")
+    tile, share = grouped(tiling.ub_factor), grouped(tiling.block_factor)
     if lanes.computed is None or not tiling.fits:
-        return f"a tile of {grouped(tiling.ub_factor)} elements does not fit: the kernel cannot run"
+        return Text("a tile of {n} elements does not fit: the kernel cannot run", n=tile)
     if lanes.computed == lanes.valid:
-        return "✓ every lane computes a real element"
+        return Text("✓ every lane computes a real element")
     if lanes.computed < 1.005 * lanes.valid:
-        return f"✓ only {grouped(lanes.computed - lanes.valid)} lanes compute nothing real"
-    times = lanes.computed / lanes.valid
-    why = ""
+        idle = grouped(lanes.computed - lanes.valid)
+        return Text("✓ only {n} lanes compute nothing real", n=idle)
+    told = Text(
+        "{times} lanes are computed for each real element",
+        times=f"{lanes.computed / lanes.valid:.3g}",
+    )
     if tiling.op != FORWARD and tiling.ub_factor >= max(2 * tiling.block_factor, 256):
-        tile, share = grouped(tiling.ub_factor), grouped(tiling.block_factor)
-        why = f": the tile is cut by the total ({tile}), not by the core's share ({share})"
-    return f"{times:.3g} lanes are computed for each real element{why}"
+        return Text(
+            "{told}: the tile is cut by the total ({tile}), not by the core's share ({share})",
+            told=told,
+            tile=tile,
+            share=share,
+        )
+    return told
 
 
 def cores_alt_text(tiling: Tiling) -> str:
     """The cut in words."""
-    told = [f"Who gets how much? {tiling_words(tiling)}; {chip_words(tiling)}."]
-    told += [f"{_share_words(run).replace('core', 'Core', 1)}." for run in shares(tiling)]
+    state = _("{work}; {chip}.").format(work=_(tiling_words(tiling)), chip=_(chip_words(tiling)))
+    told = [_(QUESTION), state]
+    for run in shares(tiling):
+        words = _("{told}.").format(told=_(_share_words(run)))
+        told.append(words[0].upper() + words[1:])
     for name, lanes in _lane_rows(tiling):
-        told.append(f"Lanes of {name}: {', '.join(_lane_words(lanes))}.")
-    told.append(f"In all: {_waste_words(tiling).lstrip('✓ ')}.")
+        much, how = _lane_words(lanes)
+        words = _("Lanes of {cores}: {much}, {how}.")
+        told.append(words.format(cores=_(name), much=_(much), how=_(how)))
+    told.append(_("In all: {told}.").format(told=_(_waste_words(tiling)).lstrip("✓ ")))
     return plain(" ".join(told))

@@ -13,6 +13,8 @@ from matplotlib.figure import Figure
 from labkit.draw.numbers import percent
 from labkit.draw.sheet import Sheet, grouped, on, plain, text_width, tiling_words
 from labkit.draw.theme import DRAWING, Palette, Size
+from labkit.language import Text
+from labkit.language import gettext as _
 from labkit.op.program import MTE2, MTE3, PIPES, V
 from labkit.op.schedule import Schedule, Span
 from labkit.op.tiling import Tiling
@@ -23,7 +25,8 @@ _LEFT, _WIDE = 126, 780
 _TOP, _LANE, _HIGH = 104, 72, 36
 _TILES = 4
 _HEIGHT = 406
-_DOES = {MTE2: "copies in", V: "computes", MTE3: "copies out"}
+QUESTION = Text("What do the three pipes do when?")
+_DOES = {MTE2: Text("copies in"), V: Text("computes"), MTE3: Text("copies out")}
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,7 @@ def pipeline_figure(
     with DRAWING:
         sheet = Sheet(_HEIGHT, theme)
         colours = sheet.colours
-        sheet.head("What do the three pipes do when?", *_state(timed, tiling, core))
+        sheet.head(QUESTION, *_state(timed, tiling, core))
         drawn = runs(timed, tiles)
         end = max((run.end for run in drawn), default=0)
         scale = _WIDE / max(1, end)
@@ -164,46 +167,78 @@ def _tiles(tiling: Tiling, core: int) -> int:
     return -(-tiling.core_length(core) // tiling.ub_factor) if tiling.ub_factor > 0 else 0
 
 
-def _state(timed: Schedule, tiling: Tiling, core: int) -> tuple[str, str]:
+def _state(timed: Schedule, tiling: Tiling, core: int) -> tuple[Text, Text]:
     tiles = _tiles(tiling, core)
-    share = f"core {core}: {grouped(tiling.core_length(core))} in {grouped(tiles)} tile"
-    share += ("" if tiles == 1 else "s") + f" of {grouped(tiling.ub_factor)}"
+    told = {
+        "work": tiling_words(tiling),
+        "core": core,
+        "n": grouped(tiling.core_length(core)),
+        "tiles": grouped(tiles),
+        "tile": grouped(tiling.ub_factor),
+    }
+    share = Text("{work} · core {core}: {n} in {tiles} tiles of {tile}", **told)
+    if tiles == 1:
+        share = Text("{work} · core {core}: {n} in {tiles} tile of {tile}", **told)
     costs = timed.model
-    model = (
-        f"model, cycles: a copy {costs.start_copy} + bytes / {costs.copy_in_rate} in, "
-        f"/ {costs.copy_out_rate} out; a vector instruction {costs.start_vector} + "
-        f"bytes / {costs.vector_rate}"
+    model = Text(
+        "model, cycles: a copy {start} + bytes / {rate_in} in, / {rate_out} out; "
+        "a vector instruction {start_vector} + bytes / {rate}",
+        start=costs.start_copy,
+        rate_in=costs.copy_in_rate,
+        rate_out=costs.copy_out_rate,
+        start_vector=costs.start_vector,
+        rate=costs.vector_rate,
     )
-    return f"{tiling_words(tiling)} · {share}", model
+    return share, model
 
 
-def _notes(drawn: tuple[Run, ...], timed: Schedule, tiling: Tiling, core: int) -> tuple[str, ...]:
-    """What is not drawn, which wait is a surprise, what the colours say."""
-    whole = _tiles(tiling, core)
+def _notes(drawn: tuple[Run, ...], timed: Schedule, tiling: Tiling, core: int) -> tuple[Text, ...]:
+    """What is not drawn, which wait is a surprise, what the colours say.
+
+    What is to be told without colours, too, is the value `short` of a note.
+    """
     if not drawn:
-        return (f"core {core} has no element: its pipes do nothing",)
-    shown = 1 + max(run.tile or 0 for run in drawn)
-    end = max(run.end for run in drawn)
-    told = f"{grouped(end)} cycles (model)"
-    first = f"the whole core: {told}"
-    if whole > shown:
-        more = whole - shown
-        first = f"{told} to here; {grouped(more)} more tile{'' if more == 1 else 's'} of this core"
-        scheduled = 1 + max(span.step.tile for span in timed.spans)
-        first += " not drawn"
-        if scheduled == whole:
-            first += f", {grouped(timed.cycles)} cycles (model) in all"
+        return (Text("core {core} has no element: its pipes do nothing", core=core),)
+    second = Text("no copy waits for a free piece")
     back = next((run for run in drawn if _is_back(run)), None)
-    second = "no copy waits for a free piece"
     if back and back.blocked:
-        depth = 2 if tiling.double_buffer else 1
-        earlier = (back.tile or 0) - depth
-        second = f"orange: {back.pipe} holds tile {back.tile} back until {back.blocked[0]} "
-        second += f"is through with tile {earlier}, whose piece it needs"
-    pieces = "the two blues: ping and pong" if tiling.double_buffer else "one piece per queue"
+        wait = Text(
+            "{pipe} holds tile {tile} back until {later} is through with tile {earlier}, "
+            "whose piece it needs",
+            pipe=back.pipe,
+            tile=back.tile,
+            later=back.blocked[0],
+            earlier=(back.tile or 0) - (2 if tiling.double_buffer else 1),
+        )
+        second = Text("orange: {short}", short=wait)
+    pieces = Text("one piece per queue")
+    if tiling.double_buffer:
+        pieces = Text("the two blues: ping and pong")
     last = [run for run in drawn if run.pipe == V and run.tile is not None][-1]
     steps = f"V: {', '.join(last.steps)}"
-    return first, second, f"{pieces} · dashed: waits for its data · {steps}"
+    third = Text("{pieces} · dashed: waits for its data · {short}", pieces=pieces, short=steps)
+    return _extent(drawn, timed, tiling, core), second, third
+
+
+def _extent(drawn: tuple[Run, ...], timed: Schedule, tiling: Tiling, core: int) -> Text:
+    """How long it takes, and what of it is not drawn."""
+    cycles = grouped(max(run.end for run in drawn))
+    whole = _tiles(tiling, core)
+    more = whole - 1 - max(run.tile or 0 for run in drawn)
+    if more <= 0:
+        return Text("the whole core: {cycles} cycles (model)", cycles=cycles)
+    told = Text(
+        "{cycles} cycles (model) to here; {n} more tiles of this core not drawn",
+        cycles=cycles,
+        n=grouped(more),
+    )
+    if more == 1:
+        told = Text(
+            "{cycles} cycles (model) to here; 1 more tile of this core not drawn", cycles=cycles
+        )
+    if 1 + max(span.step.tile for span in timed.spans) < whole:
+        return told
+    return Text("{told}, {cycles} cycles (model) in all", told=told, cycles=grouped(timed.cycles))
 
 
 def _is_back(run: Run) -> bool:
@@ -217,18 +252,22 @@ def pipeline_alt_text(
     """The pipeline in words."""
     drawn = runs(timed, tiles)
     end = max((run.end for run in drawn), default=0)
-    told = [f"What do the three pipes do when? {'; '.join(_state(timed, tiling, core))}."]
+    share, model = _state(timed, tiling, core)
+    told = [_(QUESTION), _("{share}; {model}.").format(share=_(share), model=_(model))]
     for pipe in PIPES:
-        its = [run for run in drawn if run.pipe == pipe]
-        if its:
-            spans = ", ".join(
-                f"{'constants' if run.tile is None else f'tile {run.tile}'} "
-                f"from {run.start} to {run.end}"
-                for run in its
-            )
+        spans = _(", ").join(_span_told(run) for run in drawn if run.pipe == pipe)
+        if spans:
+            words = _("{pipe} {does} (model cycles): {spans}; busy {share}.")
             busy = percent(_busy(drawn, pipe), end)
-            told.append(f"{pipe} {_DOES[pipe]} (model cycles): {spans}; busy {busy}.")
+            told.append(words.format(pipe=pipe, does=_(_DOES[pipe]), spans=spans, share=busy))
     notes = _notes(drawn, timed, tiling, core)
-    steps = notes[-1].split(" · ")[-1]
-    told.append(f"In short: {'; '.join((*notes[:2], steps)).replace('orange: ', '')}.")
+    short = [_(note.values.get("short", note)) for note in (*notes[:2], notes[-1])]
+    told.append(_("In short: {told}.").format(told=_("; ").join(short)))
     return plain(" ".join(told))
+
+
+def _span_told(run: Run) -> str:
+    words = _("tile {tile} from {start} to {end}")
+    if run.tile is None:
+        words = _("constants from {start} to {end}")
+    return words.format(tile=run.tile, start=run.start, end=run.end)

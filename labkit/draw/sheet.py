@@ -17,8 +17,10 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.textpath import text_to_path
 
+from labkit.draw.kept_line import KeptLine
 from labkit.draw.numbers import short_dtype
 from labkit.draw.theme import DPI, DRAWING, SANS, Palette, Size, new_figure, palette, write
+from labkit.language import Text
 from labkit.op.dtypes import DataType
 from labkit.op.tiling import Tiling
 
@@ -40,16 +42,21 @@ WIDTH = 940
 
 
 class Sheet:
-    """A figure to draw on in pixels from its top left corner, `WIDTH` wide."""
+    """A figure to draw on in pixels from its top left corner, `WIDTH` wide.
 
-    def __init__(self, height: float, theme: str | Palette) -> None:
+    `quick` keeps each line of text as pixels once it is set, for pictures
+    that are drawn again and again; matplotlib takes milliseconds for each.
+    """
+
+    def __init__(self, height: float, theme: str | Palette, *, quick: bool = False) -> None:
+        self.quick = quick
         self.colours = palette(theme)
         self.height = round(height)
         self.figure: Figure = new_figure(WIDTH, self.height, self.colours)[0]
 
     def head(self, question: str, *state: str) -> None:
         """The title and the grey line under it, in as many rows as it has parts."""
-        write(self.figure, 20, 36, question, self.colours.ink, size=Size.TITLE, bold=True)
+        self.text(20, 36, question, self.colours.ink, size=Size.TITLE, bold=True)
         for row, line in enumerate(state):
             self.text(20, 60 + 18 * row, line, self.colours.muted, room=WIDTH - 40)
 
@@ -68,7 +75,10 @@ class Sheet:
         """Write one line, shortened to `room` pixels if that is given; returns its width."""
         if room:
             text = shortened(text, room, size, bold)
-        if text:
+        if text and self.quick:
+            line = KeptLine(x, y, text, colour, size=size, bold=bold, align=align)
+            self.figure.add_artist(line)
+        elif text:
             write(self.figure, x, y, text, colour, size=size, bold=bold, align=align)
         return text_width(text, size, bold)
 
@@ -158,20 +168,32 @@ def dtype_text(dtype: DataType) -> str:
     return short_dtype(dtype.numpy_name) if dtype.numpy_name else dtype.short
 
 
-def tiling_words(tiling: Tiling) -> str:
+def tiling_words(tiling: Tiling) -> Text:
     """Which work is cut for what: the first part of the grey line."""
-    elements = "element" if tiling.total_num == 1 else "elements"
-    told = f"{tiling.op} · {grouped(tiling.total_num)} {dtype_text(tiling.dtype)} {elements}"
-    buffering = "double" if tiling.double_buffer else "single"
-    return f"{told} · {buffering} buffer (key {tiling.tiling_key})"
+    count, dtype = grouped(tiling.total_num), dtype_text(tiling.dtype)
+    elements = Text("{n} {dtype} elements", n=count, dtype=dtype)
+    if tiling.total_num == 1:
+        elements = Text("{n} {dtype} element", n=count, dtype=dtype)
+    buffering = Text("double buffer") if tiling.double_buffer else Text("single buffer")
+    return Text(
+        "{op} · {elements} · {buffering} (key {key})",
+        op=tiling.op,
+        elements=elements,
+        buffering=buffering,
+        key=tiling.tiling_key,
+    )
 
 
-def chip_words(tiling: Tiling) -> str:
+def chip_words(tiling: Tiling) -> Text:
     """The chip as the tiling is told of it, with a warning where its tiling is not public."""
-    cores = "1 vector core" if tiling.cores == 1 else f"{grouped(tiling.cores)} vector cores"
-    told = f"{cores} with {grouped(tiling.ub_bytes)} B of UB each"
-    rule = "public tiling" if tiling.public else "tiling not public here: the 950's rule assumed"
-    return f"{told} · {rule}"
+    cores = Text("{n} vector cores", n=grouped(tiling.cores))
+    if tiling.cores == 1:
+        cores = Text("{n} vector core", n=1)
+    rule = Text("public tiling")
+    if not tiling.public:
+        rule = Text("tiling not public here: the 950's rule assumed")
+    size = grouped(tiling.ub_bytes)
+    return Text("{cores} with {size} B of UB each · {rule}", cores=cores, size=size, rule=rule)
 
 
 def plain(text: str) -> str:

@@ -16,10 +16,13 @@ from labkit.draw.sheet import (
     tiling_words,
 )
 from labkit.draw.theme import DRAWING, Palette, Size
+from labkit.language import Text
+from labkit.language import gettext as _
 from labkit.op.tiling import Buffer, Tiling
 
 __all__ = ["ub_alt_text", "ub_figure"]
 
+QUESTION = Text("What fills a core's UB?")
 _LEFT, _WIDE = 112, 600
 _STRIP, _TOP, _ROW = 124, 176, 32
 
@@ -30,7 +33,7 @@ def ub_figure(tiling: Tiling, theme: str | Palette = "light") -> Figure:
         end = _TOP + _ROW * len(tiling.buffers)
         sheet = Sheet(end + 116, theme)
         colours = sheet.colours
-        sheet.head("What fills a core's UB?", *_state(tiling))
+        sheet.head(QUESTION, *_state(tiling))
         scale = _WIDE / max(tiling.ub_bytes, tiling.ub_used)
         sheet.text(_LEFT - 12, _STRIP + 24, "UB", colours.ink, bold=True, align="right")
         _strip(sheet, tiling, scale, end)
@@ -107,11 +110,11 @@ def _size_words(buffer: Buffer) -> str:
     return f"{pieces}{grouped(buffer.total)} B"
 
 
-def _state(tiling: Tiling) -> tuple[str, str]:
-    tile = f"a tile of {grouped(tiling.ub_factor)}"
+def _state(tiling: Tiling) -> tuple[Text, Text]:
+    tile = Text("a tile of {n}", n=grouped(tiling.ub_factor))
     if not tiling.total_num:
-        tile = "no element to cut"
-    return f"{tiling_words(tiling)} · {tile}", chip_words(tiling)
+        tile = Text("no element to cut")
+    return Text("{work} · {tile}", work=tiling_words(tiling), tile=tile), chip_words(tiling)
 
 
 def _legend(tiling: Tiling) -> tuple[str, str]:
@@ -128,16 +131,24 @@ def _legend(tiling: Tiling) -> tuple[str, str]:
 
 def ub_alt_text(tiling: Tiling) -> str:
     """The UB map in words."""
-    told = [f"What fills a core's UB? {'; '.join(_state(tiling))}."]
+    work, chip = _state(tiling)
+    told = [_(QUESTION), _("{work}; {chip}.").format(work=_(work), chip=_(chip))]
     for buffer in tiling.buffers:
-        pieces = f"{buffer.count} pieces of {buffer.size}, " if buffer.count > 1 else ""
-        told.append(f"{buffer.name}: {pieces}{buffer.total} bytes.")
+        words = _("{buffer}: {total} bytes.")
+        if buffer.count > 1:
+            words = _("{buffer}: {count} pieces of {size}, {total} bytes.")
+        told.append(
+            words.format(
+                buffer=buffer.name, count=buffer.count, size=buffer.size, total=buffer.total
+            )
+        )
     used, whole = tiling.ub_used, tiling.ub_bytes
-    told.append(f"Used {used} of {whole} bytes; the tiling cuts for {_room(tiling)}.")
+    words = _("Used {used} of {all} bytes; the tiling cuts for {room}.")
+    told.append(words.format(used=used, all=whole, room=_room(tiling)))
     if not tiling.fits and not tiling.buffers:
-        told.append("No tile fits.")
+        told.append(_("No tile fits."))
     elif used > whole:
-        told.append(f"It does not fit: {used - whole} bytes too many.")
+        told.append(_("It does not fit: {n} bytes too many.").format(n=used - whole))
     else:
-        told.append(f"Free: {whole - used} bytes.")
+        told.append(_("Free: {n} bytes.").format(n=whole - used))
     return plain(" ".join(told))

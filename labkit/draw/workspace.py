@@ -8,11 +8,24 @@ from matplotlib.figure import Figure
 
 from labkit.draw.sheet import WIDTH, Sheet, dtype_text, grouped, on, plain, shortened, text_width
 from labkit.draw.theme import DRAWING, Palette, Size
+from labkit.language import Text
+from labkit.language import gettext as _
 from labkit.op.plan import Plan
 from labkit.op.workspace import Bucket, Member
 
-__all__ = ["alive", "bytes_text", "workspace_alt_text", "workspace_figure"]
+__all__ = [
+    "alive",
+    "bytes_text",
+    "empty_words",
+    "is_scratch",
+    "member_words",
+    "name_lines",
+    "short_bytes",
+    "workspace_alt_text",
+    "workspace_figure",
+]
 
+QUESTION = Text("Who lives where in the workspace?")
 _LEFT, _WIDE = 190, WIDTH - 210
 _TOP, _ROW = 146, 58
 _ALIGN, _PAD = 512, 32
@@ -27,7 +40,7 @@ def alive(plan: Plan) -> tuple[int, ...]:
     )
 
 
-def _is_scratch(member: Member) -> bool:
+def is_scratch(member: Member) -> bool:
     """Whether it is a kernel's own workspace, not a tensor."""
     return member.name.startswith("kernel")
 
@@ -53,9 +66,9 @@ def workspace_figure(plan: Plan, theme: str | Palette = "light") -> Figure:
         end = _TOP + _ROW * rows
         sheet = Sheet(end + (112 if rows else 0), theme)
         colours = sheet.colours
-        sheet.head("Who lives where in the workspace?", *_state(plan))
+        sheet.head(QUESTION, *_state(plan))
         if not rows:
-            sheet.text(20, _TOP - 30, _empty_words(plan), _empty_colour(plan, colours))
+            sheet.text(20, _TOP - 30, empty_words(plan), _empty_colour(plan, colours))
             return sheet.figure
         step = _WIDE / len(plan.launches)
         for number, launch in enumerate(plan.launches):
@@ -63,7 +76,7 @@ def workspace_figure(plan: Plan, theme: str | Palette = "light") -> Figure:
             sheet.line([(x, _TOP - 54), (x, end + 28)], colours.dead)
             head = f"{number + 1}"
             sheet.text(x + step / 2, _TOP - 42, head, colours.passes, bold=True, align="center")
-            for row, part in enumerate(_name_lines(launch.op_type, step - 6)):
+            for row, part in enumerate(name_lines(launch.op_type, step - 6)):
                 at = (x + step / 2, _TOP - 27 + 13 * row)
                 sheet.text(*at, part, colours.ink, size=Size.SMALL, align="center")
         for row, bucket in enumerate(plan.buckets):
@@ -85,7 +98,7 @@ def _bucket(sheet: Sheet, plan: Plan, row: int, bucket: Bucket, step: float) -> 
     for member in bucket.members:
         x = _LEFT + step * member.start + 3
         wide = step * (member.end - member.start + 1) - 6
-        own = _is_scratch(member)
+        own = is_scratch(member)
         face = colours.passes_negative if own else colours.passes
         sheet.box((x, top + 3, wide, high - 6), face)
         ink = on(face, colours)
@@ -96,20 +109,20 @@ def _bucket(sheet: Sheet, plan: Plan, row: int, bucket: Bucket, step: float) -> 
 
 def _member_lines(plan: Plan, member: Member, room: float) -> list[str]:
     """Up to three short lines for a box: name, what it is, bytes."""
-    name, what = _member_words(plan, member)
+    name, what = member_words(plan, member)
     needs = f"{grouped(member.size)} B"
     if text_width(needs, Size.NAMES) > room:
-        needs = f"{_short_bytes(member.size)}B"
+        needs = f"{short_bytes(member.size)}B"
     if text_width(what, Size.NAMES) > room:
         what = what.replace("of launch", "of")
     lines = [name, what, needs]
     return [shortened(line, room, Size.NAMES) for line in lines]
 
 
-def _member_words(plan: Plan, member: Member) -> tuple[str, str]:
+def member_words(plan: Plan, member: Member) -> tuple[str, str]:
     """A workspace tensor's name, and its dtype and shape or whose scratch it is."""
-    if _is_scratch(member):
-        return "scratch", f"of launch {member.start + 1}"
+    if is_scratch(member):
+        return Text("scratch"), Text("of launch {number}", number=member.start + 1)
     for launch in plan.launches:
         for output in launch.outputs:
             if output.buffer == member.name:
@@ -118,7 +131,7 @@ def _member_words(plan: Plan, member: Member) -> tuple[str, str]:
     return member.name, ""
 
 
-def _name_lines(name: str, room: float) -> list[str]:
+def name_lines(name: str, room: float) -> list[str]:
     """A kernel's name in as few lines as fit, cut at capitals; cut anywhere if that is no help."""
     lines = [""]
     for word in re.findall("[A-Z][^A-Z]*|^[^A-Z]+", name):
@@ -140,7 +153,7 @@ def _sums(sheet: Sheet, plan: Plan, end: float, step: float) -> None:
         x = _LEFT + step * (number + 0.5)
         told = grouped(size)
         if text_width(told, Size.SMALL) > step - 4:
-            told = _short_bytes(size)
+            told = short_bytes(size)
         sheet.text(x, end + 22, told, colours.muted, size=Size.SMALL, align="center")
     sheet.line([(20, end + 34), (WIDTH - 20, end + 34)], colours.line)
     total = f"{bytes_text(plan.workspace_size)} in all"
@@ -155,53 +168,76 @@ def _sums(sheet: Sheet, plan: Plan, end: float, step: float) -> None:
     sheet.text(20, end + 82, told, colour)
 
 
-def _short_bytes(size: int) -> str:
+def short_bytes(size: int) -> str:
+    """Bytes in three digits and the first letters of a unit."""
     for power, unit in ((4, "Ti"), (3, "Gi"), (2, "Mi"), (1, "Ki")):
         if size >= 1024**power:
             return f"{size / 1024**power:.3g} {unit}"
     return str(size)
 
 
-def _empty_words(plan: Plan) -> str:
+def empty_words(plan: Plan) -> Text:
+    """Why nobody lives in a workspace that has no bucket."""
     if not plan.ok:
-        return f"nobody: phase 1 stopped with {plan.status} {plan.status_name}"
+        told = {"status": plan.status, "name": plan.status_name}
+        return Text("nobody: phase 1 stopped with {status} {name}", **told)
     if not plan.launches:
-        return "nobody: nothing is launched, so 0 B of workspace"
-    return "nobody: the kernel reads and writes the caller's memory, so 0 B of workspace"
+        return Text("nobody: nothing is launched, so 0 B of workspace")
+    return Text("nobody: the kernel reads and writes the caller's memory, so 0 B of workspace")
 
 
 def _empty_colour(plan: Plan, colours: Palette) -> str:
     return colours.muted if plan.ok else colours.edge
 
 
-def _state(plan: Plan) -> tuple[str, ...]:
+def _state(plan: Plan) -> tuple[Text, ...]:
     launches, buckets = len(plan.launches), len(plan.buckets)
-    told = f"{plan.operator} on {plan.soc.name} · {launches} launch{'' if launches == 1 else 'es'}"
-    told += f" · {buckets} bucket{'' if buckets == 1 else 's'}"
+    told = {"operator": plan.operator, "chip": plan.soc.name}
+    first = Text(
+        "{operator} on {chip} · {launches} · {buckets}",
+        **told,
+        launches=Text("1 launch") if launches == 1 else Text("{count} launches", count=launches),
+        buckets=Text("1 bucket") if buckets == 1 else Text("{count} buckets", count=buckets),
+    )
     if not buckets:
-        return (told,)
-    scratch = any(_is_scratch(m) for bucket in plan.buckets for m in bucket.members)
-    key = "scratch: a kernel's own workspace · " if scratch else ""
-    return told, f"{key}each piece takes 32 B more than it needs, rounded up to 512 B"
+        return (first,)
+    rule = Text("each piece takes 32 B more than it needs, rounded up to 512 B")
+    if any(is_scratch(member) for bucket in plan.buckets for member in bucket.members):
+        return first, Text("scratch: a kernel's own workspace · {rule}", rule=rule)
+    return first, rule
 
 
 def workspace_alt_text(plan: Plan) -> str:
     """The workspace in words."""
-    told = [f"Who lives where in the workspace? {'; '.join(_state(plan))}."]
+    lines = _("; ").join(map(_, _state(plan)))
+    told = [_("{question} {lines}.").format(question=_(QUESTION), lines=lines)]
     if not plan.buckets:
-        return plain(f"{told[0]} {_empty_words(plan).replace('n', 'N', 1)}.")
-    kernels = ", ".join(f"{n + 1} {launch.op_type}" for n, launch in enumerate(plan.launches))
-    told.append(f"Launches: {kernels}.")
+        words = _(empty_words(plan))
+        return plain(" ".join([*told, _("{told}.").format(told=f"{words[0].upper()}{words[1:]}")]))
+    kernels = _(", ").join(f"{n} {launch.op_type}" for n, launch in enumerate(plan.launches, 1))
+    told.append(_("Launches: {steps}.").format(steps=kernels))
     for row, bucket in enumerate(plan.buckets):
-        members = []
-        for member in bucket.members:
-            span = f"launch {member.start + 1}"
-            if member.end > member.start:
-                span = f"launches {member.start + 1} to {member.end + 1}"
-            words = " ".join(_member_words(plan, member))
-            members.append(f"{words}, {member.size} bytes, takes {_aligned(member)}, {span}")
-        where = f"{bucket.size} bytes at {bucket.offset}"
-        told.append(f"Bucket {row}, {where}: {'; '.join(members)}.")
-    total, most = plan.workspace_size, max(alive(plan))
-    told.append(f"In all {total} bytes; at most {most} of them live at once.")
+        members = _("; ").join(_member_told(plan, member) for member in bucket.members)
+        told.append(
+            _("Bucket {row}, {size} bytes at {offset}: {members}.").format(
+                row=row, size=bucket.size, offset=bucket.offset, members=members
+            )
+        )
+    told.append(
+        _("In all {total} bytes; at most {most} of them live at once.").format(
+            total=plan.workspace_size, most=max(alive(plan))
+        )
+    )
     return plain(" ".join(told))
+
+
+def _member_told(plan: Plan, member: Member) -> str:
+    span = _("launch {start}")
+    if member.end > member.start:
+        span = _("launches {start} to {end}")
+    return _("{name}, {size} bytes, takes {taken}, {span}").format(
+        name=" ".join(map(_, member_words(plan, member))),
+        size=member.size,
+        taken=_aligned(member),
+        span=span.format(start=member.start + 1, end=member.end + 1),
+    )

@@ -9,7 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from labkit.explain.chain import ChainStep, Run
-from labkit.explain.maker import NOT_REACHED, Maker, joined, named_number
+from labkit.explain.maker import NOT_REACHED, Maker
+from labkit.explain.words import joined, named_number
+from labkit.language import Text
 from labkit.op.broadcast import BroadcastFault, broadcast_shapes
 from labkit.op.contract import backward_dtypes, forward_dtypes
 from labkit.op.describe import shape_text
@@ -56,10 +58,12 @@ def lambd_text(plan: Plan) -> str:
     """λ as it was given and as it is used, in one line."""
     scalar = plan.arguments.get("lambd")
     if not isinstance(scalar, Scalar):
-        return "null"
+        return Text("null")
     given = scalar.to_float()
     text = f"{given} ({scalar.dtype.short})"
-    return text if plan.lambd is None or not given < 0 else f"{text}, used as {plan.lambd}"
+    if plan.lambd is None or not given < 0:
+        return text
+    return Text("{given}, used as {used}", given=text, used=plan.lambd)
 
 
 def aclnn_steps(maker: Maker, lambd_reached: bool, run: Run | None) -> tuple[ChainStep, ...]:
@@ -79,7 +83,9 @@ def aclnn_steps(maker: Maker, lambd_reached: bool, run: Run | None) -> tuple[Cha
     if plan.launches:
         size = named_number(plan.workspace_size, "byte")
         buckets = named_number(len(plan.buckets), "bucket")
-        why = f"{size} in {buckets}" if plan.buckets else "0 bytes: nothing lives in it"
+        why = Text("0 bytes: nothing lives in it")
+        if plan.buckets:
+            why = Text("{size} in {buckets}", size=size, buckets=buckets)
         steps.append(maker.step("L2", "WorkspaceSize", "passed", why))
     else:
         steps.append(_not_reached(maker, "WorkspaceSize"))
@@ -117,21 +123,27 @@ def _stopped(maker: Maker, name: str) -> ChainStep:
         f"{m.code} ({', '.join(m.values or tuple(v for _, v in m.fields))})" for m in fault.messages
     )
     facts = (
-        ("returns", f"{fault.status} {maker.plan.status_name}"),
-        ("right would be", fault.remedy),
-        ("error list", messages),
+        (Text("returns"), f"{fault.status} {maker.plan.status_name}"),
+        (Text("right would be"), fault.remedy),
+        (Text("error list"), messages),
     )
     return maker.step("L2", name, "stopped", said, facts=facts)
 
 
 def _returned(maker: Maker) -> ChainStep:
-    empty = joined(
-        name for name, tensor in maker.tensors.items() if tensor.is_empty and name != maker.out_name
+    out = maker.out_name
+    empty = [name for name, tensor in maker.tensors.items() if tensor.is_empty and name != out]
+    why = Text(
+        "{name} is empty: success at once, workspace 0, no kernel, {out} untouched",
+        name=empty[0],
+        out=out,
     )
-    verb = "are" if " and " in empty else "is"
-    why = (
-        f"{empty} {verb} empty: success at once, workspace 0, no kernel, {maker.out_name} untouched"
-    )
+    if len(empty) > 1:
+        why = Text(
+            "{names} are empty: success at once, workspace 0, no kernel, {out} untouched",
+            names=joined(empty),
+            out=out,
+        )
     return maker.step("L2", "CheckEmpty", "returned", why)
 
 
@@ -139,71 +151,103 @@ def _returned(maker: Maker) -> ChainStep:
 
 
 def _why_out_pointers(maker: Maker) -> str:
-    return "both are taken as given"
+    return Text("both are taken as given")
 
 
 def _why_cache(maker: Maker) -> str:
     if any(launch.core != "AICORE" for launch in maker.plan.launches):
-        return "never remembered: not every launch of this chain is an AI Core kernel"
-    return "taken as a miss: the chain shows a first call"
+        return Text("never remembered: not every launch of this chain is an AI Core kernel")
+    return Text("taken as a miss: the chain shows a first call")
 
 
 def _why_executor(maker: Maker) -> str:
     if maker.plan.ok:
-        return "made"
-    return "made; the failing step below leaves it unreleased, which logs 561102 besides"
+        return Text("made")
+    return Text("made; the failing step below leaves it unreleased, which logs 561102 besides")
 
 
 def _why_not_null(maker: Maker) -> str:
-    return f"{joined(maker.plan.arguments)} are there"
+    return Text("{names} are there", names=joined(maker.plan.arguments))
 
 
 def _why_dtype(maker: Maker) -> str:
     soc = maker.plan.soc
     have = joined(tensor.dtype.short for tensor in maker.tensors.values())
     if maker.operator == "backward":
-        return f"{have}: in {message_list(backward_dtypes(soc))} (NpuArch {soc.npu_arch})"
-    return f"{have}: in {message_list(forward_dtypes(soc))} (chip {soc.short})"
+        return Text(
+            "{dtypes}: in {listed} (NpuArch {arch})",
+            dtypes=have,
+            listed=message_list(backward_dtypes(soc)),
+            arch=soc.npu_arch,
+        )
+    return Text(
+        "{dtypes}: in {listed} (chip {chip})",
+        dtypes=have,
+        listed=message_list(forward_dtypes(soc)),
+        chip=soc.short,
+    )
 
 
 def _why_rank(maker: Maker) -> str:
     if maker.operator == "forward":
-        return f"self has {len(maker.tensors['self'].shape)}"
-    return f"{joined(str(len(tensor.shape)) for tensor in maker.tensors.values())} dimensions"
+        return Text("self has {rank}", rank=len(maker.tensors["self"].shape))
+    ranks = joined(str(len(tensor.shape)) for tensor in maker.tensors.values())
+    return Text("{ranks} dimensions", ranks=ranks)
 
 
 def _why_promote(maker: Maker) -> str:
     grad, x, out = (maker.tensors[name].dtype for name in ("gradOutput", "self", "gradInput"))
     meet = promote_type(grad, x)
-    return f"{grad.short} with {x.short} gives {meet.short}, which can become {out.short}"
+    return Text(
+        "{first} with {second} gives {common}, which can become {out}",
+        first=grad.short,
+        second=x.short,
+        common=meet.short,
+        out=out.short,
+    )
 
 
 def _why_not_empty(maker: Maker) -> str:
-    return "self is not empty" if maker.operator == "forward" else "neither input is empty"
+    if maker.operator == "forward":
+        return Text("self is not empty")
+    return Text("neither input is empty")
 
 
 def _why_broadcast(maker: Maker) -> str:
     grad, x = (maker.tensors[name].shape for name in ("gradOutput", "self"))
     shape = broadcast_shapes(grad, x)
     assert not isinstance(shape, BroadcastFault)
-    return f"{shape_text(grad)} with {shape_text(x)} gives {shape_text(shape)}"
+    return Text(
+        "{first} with {second} gives {common}",
+        first=shape_text(grad),
+        second=shape_text(x),
+        common=shape_text(shape),
+    )
 
 
 def _why_shape(maker: Maker) -> str:
-    return f"{maker.out_name} has {shape_text(maker.tensors[maker.out_name].shape)}"
+    shape = maker.tensors[maker.out_name].shape
+    return Text("{name} has {shape}", name=maker.out_name, shape=shape_text(shape))
 
 
 def _lambd_why(plan: Plan) -> str:
     scalar = plan.arguments["lambd"]
     assert isinstance(scalar, Scalar)
     given = scalar.to_float()
-    text = f"{scalar.dtype.short} gives float32 {given!s} (0x{float32_bits(given):08x})"
+    text = Text(
+        "{dtype} gives float32 {value} (0x{bits})",
+        dtype=scalar.dtype.short,
+        value=str(given),
+        bits=f"{float32_bits(given):08x}",
+    )
     if scalar.dtype.kind == "complex":
-        text += ", as every complex λ does"
+        text = Text("{said}, as every complex λ does", said=text)
     if given < 0:
-        return f"{text}; negative, so 0 is used"
+        return Text("{said}; negative, so 0 is used", said=text)
     if np.isnan(given):
-        return f"{text}; NaN is kept, and nothing is below it: every gradient passes"
+        return Text(
+            "{said}; NaN is kept, and nothing is below it: every gradient passes", said=text
+        )
     return text
 
 
@@ -213,10 +257,13 @@ def _phase2(maker: Maker, run: Run | None) -> ChainStep:
         return _not_reached(maker, "Phase2")
     kernels = named_number(len(plan.launches), "launch")
     if run is None:
-        return maker.step("L2", "Phase2", "not run", f"a plan only; it would make {kernels}")
+        why = Text("a plan only; it would make {launches}", launches=kernels)
+        return maker.step("L2", "Phase2", "not run", why)
     if run.status != 0:
-        return maker.step("L2", "Phase2", "stopped", f"the call ended with {run.status_name}")
-    told = "the device does not tell which kernels ran"
+        why = Text("the call ended with {status}", status=run.status_name)
+        return maker.step("L2", "Phase2", "stopped", why)
+    told = Text("the device does not tell which kernels ran")
     if run.launches is not None:
-        told = f"launched: {joined(run.launches) or 'nothing'}"
-    return maker.step("L2", "Phase2", "ran", f"on {run.device}; {told}")
+        told = Text("launched: {kernels}", kernels=joined(run.launches) or Text("nothing"))
+    why = Text("on {device}; {told}", device=run.device, told=told)
+    return maker.step("L2", "Phase2", "ran", why)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from labkit.errors import LabValueError
 from labkit.explain.chain import Run
+from labkit.explain.words import listed
+from labkit.language import Text
 from labkit.op.aclnn import plan_hardshrink, plan_hardshrink_backward
 from labkit.op.describe import TensorDesc
 from labkit.op.dtypes import data_type
@@ -54,17 +56,36 @@ def run_of_call(call: Call, plan: Plan) -> Run:
     """What the call tells of its run, and where that differs from the plan."""
     differs = []
     if call.status != plan.status:
-        differs.append(f"the call returned {call.status}, the model says {plan.status}")
+        differs.append(
+            Text(
+                "the call returned {status}, the model says {modelled}",
+                status=call.status,
+                modelled=plan.status,
+            )
+        )
     elif call.ok and call.workspace_size != plan.workspace_size:
         differs.append(
-            f"phase 1 asked for {call.workspace_size} bytes, the model says {plan.workspace_size}"
+            Text(
+                "phase 1 asked for {size} bytes, the model says {modelled}",
+                size=call.workspace_size,
+                modelled=plan.workspace_size,
+            )
         )
     launches = None if call.launches is None else tuple(call.launches)
     expected = tuple(launch.op_type for launch in plan.launches)
     if launches is not None and launches != expected and call.ok:
-        differs.append(f"launched were {', '.join(launches)}; the model says {', '.join(expected)}")
+        differs.append(
+            Text(
+                "launched were {launches}; the model says {modelled}",
+                launches=listed(launches),
+                modelled=listed(expected),
+            )
+        )
+    device = call.device
+    if device == f"software NPU as {plan.soc.name}":
+        device = Text("software NPU as {chip}", chip=plan.soc.name)
     return Run(
-        call.device,
+        device,
         call.status,
         call.status_name,
         call.workspace_size,

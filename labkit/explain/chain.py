@@ -2,7 +2,8 @@
 
 Everything in here is plain and frozen (texts, numbers, tuples), so a chain can
 be compared, drawn, and turned into JSON and back. `build` makes it from a plan;
-`text`, `html` and `jsonform` show it.
+`text`, `html` and `jsonform` show it. Its sentences are English, most of them as
+`Text`, so that text and HTML can tell them in the reader's language.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, overload
 
+from labkit.language import Text
 from labkit.op.plan import Plan
 
 __all__ = [
@@ -27,10 +29,10 @@ __all__ = [
 ]
 
 LAYERS = {
-    "L2": "aclnn (L2): the checks of phase 1, λ, workspace, phase 2",
-    "l0": "l0 operators: each launches kernels, or has a reason not to",
-    "definition": "operator definition and graph: what is launched, in launch order",
-    "kernel": "kernel with tiling: how the work is cut and what a core does",
+    "L2": Text("aclnn (L2): the checks of phase 1, λ, workspace, phase 2"),
+    "l0": Text("l0 operators: each launches kernels, or has a reason not to"),
+    "definition": Text("operator definition and graph: what is launched, in launch order"),
+    "kernel": Text("kernel with tiling: how the work is cut and what a core does"),
 }
 """The four layers, as the documentation names them, with what the chain shows of each."""
 

@@ -1,8 +1,9 @@
 """Where document and code part, and what running the code showed: the findings as data.
 
-Read from `labkit/data/findings.json`; `docs/findings.md` is written from it:
+Read from `labkit/data/findings.json`; the two pages about them are written from it:
 
-    python -m labkit.explain.findings > docs/findings.md
+    LABKIT_LANG=en python -m labkit.explain.findings > docs/findings.md
+    LABKIT_LANG=zh python -m labkit.explain.findings > docs/findings.zh.md
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ from labkit.errors import LabValueError
 from labkit.explain.chain import SourceRef
 from labkit.explain.conditions import CONDITIONS
 from labkit.explain.sources import parse_ref
+from labkit.explain.words import joined
+from labkit.language import Text, language
+from labkit.language import gettext as _
 from labkit.op.plan import Plan
 from labkit.op.tables import load_table
 
@@ -131,71 +135,86 @@ def measured(sequence: str) -> dict[str, Any]:
 
 _PARTS = {
     "defect": (
-        "Defects",
-        "Things that go wrong in the public code, or cost more than they must.",
+        Text("Defects"),
+        Text("Things that go wrong in the public code, or cost more than they must."),
     ),
     "pair": (
-        "Forward against backward",
-        "Places where aclnnHardshrink and aclnnHardshrinkBackward do not fit each other.",
+        Text("Forward against backward"),
+        Text("Places where aclnnHardshrink and aclnnHardshrinkBackward do not fit each other."),
     ),
     "document": (
-        "Documents against code",
-        "Places where a public document, comment or test says something else than the code does. "
-        "The lab follows the code.",
+        Text("Documents against code"),
+        Text(
+            "Places where a public document, comment or test says something else than the code "
+            "does. The lab follows the code."
+        ),
     ),
 }
 
-_INTRODUCTION = """\
-# Findings in the public code
-
-What this lab found while it learned how `aclnnHardshrinkBackward` and `aclnnHardshrink` of CANN
-really work. Written for those who can mend it. Every finding has its source, how it was seen, a
-minimal case that runs in the lab (a test runs each one), how sure we are, and what would mend it.
-
-This page is written from `labkit/data/findings.json` by `python -m labkit.explain.findings`; edit
-the data. A chain (`labkit.explain`, `labkit explain`) names the findings that its call meets.
-
-A case starts with
-
-```python
-{prelude}```
-
-and shows the value of its last line. `measured(...)` reads a sequence that was run on the real
-framework, out of `data/vectors/lifecycle.jsonl`. "Was run" means: the unmodified public sources,
-compiled for x86-64, with the runtime's calls recorded; no finding was made on a chip, and none
-contains a measured time unless it says so.
-
-Sources are cited as repository, commit, path and lines. `jbgztxdy/ops-nn` and `hicann/...` are
-public copies of the repositories of `cann`, cited where the lines were read there.
-"""
-
 
 def to_markdown() -> str:
-    """The text of `docs/findings.md`."""
-    out = [_INTRODUCTION.replace("{prelude}", PRELUDE)]
+    """The text of `docs/findings.md`, or in Chinese that of `docs/findings.zh.md`."""
+    out = [_introduction()]
     for kind, (heading, sentence) in _PARTS.items():
         items = [item for item in findings() if item.kind == kind]
-        out.append(f"## {heading}\n\n{sentence}\n")
+        out.append(f"## {_(heading)}\n\n{_(sentence)}\n")
         out.extend(_section(item) for item in items)
     return "\n".join(out)
 
 
+def _introduction() -> str:
+    parts = [
+        _("# Findings in the public code"),
+        _(
+            "What this lab found while it learned how `aclnnHardshrinkBackward` and "
+            "`aclnnHardshrink` of CANN really work. Written for those who can mend it. Every "
+            "finding has its source, how it was seen, a minimal case that runs in the lab (a test "
+            "runs each one), how sure we are, and what would mend it."
+        ),
+        _(
+            "This page is written from `labkit/data/findings.json` by `python -m "
+            "labkit.explain.findings`; edit the data. A chain (`labkit.explain`, `labkit explain`) "
+            "names the findings that its call meets."
+        ),
+        _("A case starts with"),
+        f"```python\n{PRELUDE}```",
+        _(
+            "and shows the value of its last line. `measured(...)` reads a sequence that was run "
+            'on the real framework, out of `data/vectors/lifecycle.jsonl`. "Was run" means: the '
+            "unmodified public sources, compiled for x86-64, with the runtime's calls recorded; no "
+            "finding was made on a chip, and none contains a measured time unless it says so."
+        ),
+        _(
+            "Sources are cited as repository, commit, path and lines. `jbgztxdy/ops-nn` and "
+            "`hicann/...` are public copies of the repositories of `cann`, cited where the lines "
+            "were read there."
+        ),
+    ]
+    return "\n\n".join(part if "```" in part else _paragraph(part) for part in parts) + "\n"
+
+
 def _section(item: Finding) -> str:
     operators = {"backward": "aclnnHardshrinkBackward", "forward": "aclnnHardshrink"}
+    concerned = joined(operators[name] for name in item.operators)
     case = "\n".join((*item.case, f"# {item.shows}"))
     sources = "\n".join(f"* `{ref}`" for ref in item.sources)
     told = [
-        f"`{item.id}` · {' and '.join(operators[name] for name in item.operators)}",
-        f"**The document says:** {item.document}",
-        f"**The code does:** {item.code}",
-        f"**Seen:** {item.seen}",
-        f"**How sure:** {item.sure}.",
-        f"**What would mend it:** {item.mend}",
+        f"`{item.id}` · {_(concerned)}",
+        _("**The document says:** {text}").format(text=_(item.document)),
+        _("**The code does:** {text}").format(text=_(item.code)),
+        _("**Seen:** {text}").format(text=_(item.seen)),
+        _("**How sure:** {text}.").format(text=_(item.sure)),
+        _("**What would mend it:** {text}").format(text=_(item.mend)),
     ]
-    text = "\n\n".join(
-        textwrap.fill(part, 100, break_long_words=False, break_on_hyphens=False) for part in told
-    )
-    return f"### {item.title}\n\n{text}\n\n```python\n{case}\n```\n\n{sources}\n"
+    text = "\n\n".join(_paragraph(part) for part in told)
+    return f"### {_(item.title)}\n\n{text}\n\n```python\n{case}\n```\n\n{sources}\n"
+
+
+def _paragraph(text: str) -> str:
+    """At most 100 columns; Chinese in one line, since a break in it would show as a space."""
+    if language() == "zh":
+        return text
+    return textwrap.fill(text, 100, break_long_words=False, break_on_hyphens=False)
 
 
 if __name__ == "__main__":

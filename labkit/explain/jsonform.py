@@ -1,4 +1,9 @@
-"""A chain as JSON, and back: every dataclass becomes an object with its fields."""
+"""A chain as JSON, and back: every dataclass becomes an object with its fields.
+
+JSON is for programs: its sentences are English in both languages, so that they
+can be compared. A sentence and its values are not kept apart in it, so text and
+HTML of a chain that was read back are English wherever a sentence has values.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +53,7 @@ def _plain(value: Any) -> Any:
         }
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
-    return value
+    return str(value) if isinstance(value, str) else value
 
 
 def _build(kind: type, loaded: dict[str, Any]) -> Any:

@@ -11,7 +11,9 @@ from typing import Any
 
 from labkit.explain.aclnn_layer import stops_in_check
 from labkit.explain.chain import ChainStep, Note, Port
-from labkit.explain.maker import NOT_REACHED, Maker, joined
+from labkit.explain.maker import NOT_REACHED, Maker
+from labkit.explain.words import joined, listed
+from labkit.language import Text
 from labkit.op.describe import contiguous_strides, shape_text
 from labkit.op.dtypes import data_type
 from labkit.op.plan import Launch, Step
@@ -36,7 +38,13 @@ _PORTS: dict[str, tuple[str, ...]] = {
 }
 """Names of the operands, inputs first, the output last."""
 
-_CORES = {"AICORE": "AI Core", "AICPU": "AI CPU", "RTS": "no kernel: a copy task of the runtime"}
+_CORES = {
+    "AICORE": "AI Core",
+    "AICPU": "AI CPU",
+    "RTS": Text("no kernel: a copy task of the runtime"),
+}
+
+_RESULT = Text("result")
 
 
 def _expected(maker: Maker) -> list[tuple[str, str]]:
@@ -46,8 +54,8 @@ def _expected(maker: Maker) -> list[tuple[str, str]]:
         return [
             ("Contiguous", "self"),
             ("HardShrink", ""),
-            ("Cast", "result"),
-            ("ViewCopy", f"to {out}"),
+            ("Cast", _RESULT),
+            ("ViewCopy", Text("to {name}", name=out)),
         ]
     tensors = maker.tensors
     both = [("BroadcastTo", "gradOutput"), ("BroadcastTo", "self")]
@@ -59,8 +67,8 @@ def _expected(maker: Maker) -> list[tuple[str, str]]:
         ("Cast", "gradOutput"),
         ("Cast", "self"),
         ("HardShrinkGrad", ""),
-        ("Cast", "result"),
-        ("ViewCopy", f"to {out}"),
+        ("Cast", _RESULT),
+        ("ViewCopy", Text("to {name}", name=out)),
     ]
 
 
@@ -100,30 +108,26 @@ def _stopped(maker: Maker, name: str, subject: str) -> ChainStep:
     fault = maker.plan.fault
     assert fault is not None
     facts = (
-        ("returns", f"{fault.status} {maker.plan.status_name}"),
-        ("right would be", fault.remedy),
-        ("error list", joined(message.code for message in fault.messages)),
+        (Text("returns"), f"{fault.status} {maker.plan.status_name}"),
+        (Text("right would be"), fault.remedy),
+        (Text("error list"), joined(message.code for message in fault.messages)),
     )
     return maker.step("l0", name, "stopped", fault.messages[-1].text, subject=subject, facts=facts)
 
 
 def _carried_out(maker: Maker, step: Step, subject: str) -> ChainStep:
     if step.launches and not maker.plan.ok:  # a failing plan keeps no launches
-        why = f"planned and thrown away, since a later step fails: {step.why}"
+        dropped = Text("planned and thrown away, since a later step fails: {why}", why=step.why)
         outputs = _outputs(maker, step, [])
-        return maker.step("l0", step.name, "discarded", why, subject=subject, outputs=outputs)
+        return maker.step("l0", step.name, "discarded", dropped, subject=subject, outputs=outputs)
     launches = [maker.plan.launches[number] for number in step.launches]
     state = "launched" if launches else "redirected" if step.name == "ViewCopy" else "skipped"
     why = step.why
     if step.name == "BroadcastTo":
-        shapes = [shape_text(maker.tensors[name].shape) for name in ("gradOutput", "self")]
-        why = f"view shapes {shapes[0]} and {shapes[1]} differ, so both inputs go {why}"
-        if "had the shape already" in step.why:
-            why = f"view shapes {shapes[0]} and {shapes[1]} differ, so this one goes too, "
-            why += "though it has the common shape already"
-    numbers = ", ".join(str(number + 1) for number in step.launches)
+        why = _why_broadcast(maker, step)
     if launches:
-        why = f"launch {numbers}: {why}"
+        numbers = listed(str(number + 1) for number in step.launches)
+        why = Text("launch {numbers}: {why}", numbers=numbers, why=why)
     return maker.step(
         "l0",
         step.name,
@@ -133,6 +137,23 @@ def _carried_out(maker: Maker, step: Step, subject: str) -> ChainStep:
         inputs=_inputs(maker, step, launches, subject),
         outputs=_outputs(maker, step, launches),
         launches=step.launches,
+    )
+
+
+def _why_broadcast(maker: Maker, step: Step) -> Text:
+    first, second = (shape_text(maker.tensors[name].shape) for name in ("gradOutput", "self"))
+    if "had the shape already" in step.why:
+        return Text(
+            "view shapes {first} and {second} differ, so this one goes too, "
+            "though it has the common shape already",
+            first=first,
+            second=second,
+        )
+    return Text(
+        "view shapes {first} and {second} differ, so both inputs go {where}",
+        first=first,
+        second=second,
+        where=step.why,
     )
 
 
@@ -156,7 +177,8 @@ def _outputs(maker: Maker, step: Step, launches: list[Launch]) -> tuple[Port, ..
     if step.dtype is None or step.shape is None:
         return ()
     dense = contiguous_strides(step.shape)
-    return (Port("result", "its input, as it is", "", step.dtype.short, step.shape, dense),)
+    holds = Text("its input, as it is")
+    return (Port("result", holds, "", step.dtype.short, step.shape, dense),)
 
 
 # -- definition ----------------------------------------------------------------
@@ -178,22 +200,26 @@ def _launch(maker: Maker, number: int, launch: Launch) -> ChainStep:
     )
     output = maker.port(names[-1], launch.outputs[0], as_view=views and names[-1] == "dst")
     made_by = next(step for step in maker.plan.steps if number in step.launches)
-    facts = [("core", _CORES[launch.core]), ("made by", f"l0 {made_by.name}")]
+    facts = [(Text("core"), _CORES[launch.core]), (Text("made by"), f"l0 {made_by.name}")]
     if launch.attrs:
-        listed = ", ".join(f"{key} = {_attribute(key, v)}" for key, v in launch.attrs.items())
-        facts.append(("attributes", listed))
-    facts.append(("own workspace", _own_workspace(maker, launch)))
+        attributes = listed(f"{key} = {_attribute(key, v)}" for key, v in launch.attrs.items())
+        facts.append((Text("attributes"), attributes))
+    facts.append((Text("own workspace"), _own_workspace(maker, launch)))
     notes = []
     if launch.tiling_fault:
-        text = f"its tiling would refuse these operands at the launch: {launch.tiling_fault}"
+        text = Text(
+            "its tiling would refuse these operands at the launch: {reason}",
+            reason=launch.tiling_fault,
+        )
         notes.append(Note("remark", text))
     if launch.outputs[0].redirected:
-        notes.append(Note("remark", f"writes {maker.out_name} directly, as ViewCopy arranged"))
+        text = Text("writes {name} directly, as ViewCopy arranged", name=maker.out_name)
+        notes.append(Note("remark", text))
     return maker.step(
         "definition",
         launch.op_type,
         "launched",
-        f"launch {number + 1} on {_CORES[launch.core]}",
+        Text("launch {number} on {core}", number=number + 1, core=_CORES[launch.core]),
         subject=f"{launch.inputs[0].dtype.short}",
         inputs=inputs,
         outputs=(output,),
@@ -209,9 +235,9 @@ def _attribute(key: str, value: Any) -> str:
 
 def _own_workspace(maker: Maker, launch: Launch) -> str:
     if launch.workspace is not None:
-        return f"{launch.workspace} bytes"
+        return Text("{n} bytes", n=launch.workspace)
     if launch.core != "AICORE":
-        return "none"
+        return Text("none")
     if maker.plan.soc.is_regbase:
-        return "taken as none"
-    return "not public for this chip, taken as none"
+        return Text("taken as none")
+    return Text("not public for this chip, taken as none")

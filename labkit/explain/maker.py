@@ -1,24 +1,25 @@
 """Making steps: what `data/steps.json` knows of a step, joined with what this call did.
 
-Also the texts that several layers need: tensors as ports, numbers, lists.
+Also what several layers need: tensors as ports.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from labkit.errors import LabError
 from labkit.explain.chain import ChainStep, Note, Port, SourceRef
-from labkit.explain.findings import findings
+from labkit.explain.conditions import CONDITIONS
+from labkit.explain.findings import Finding, findings
 from labkit.explain.sources import parse_ref
+from labkit.language import Text
 from labkit.op.describe import TensorDesc, contiguous_strides
 from labkit.op.plan import Operand, Plan
 from labkit.op.tables import load_table
 
-__all__ = ["NOT_REACHED", "Maker", "StepInfo", "joined", "named_number", "step_info"]
+__all__ = ["NOT_REACHED", "Maker", "StepInfo", "step_info"]
 
 NOT_REACHED = "not reached"
 
@@ -51,16 +52,12 @@ def step_info(layer: str, name: str, operator: str) -> StepInfo:
     return info
 
 
-def joined(words: Iterable[str]) -> str:
-    """Words as a sentence lists them: `a, b and c`."""
-    *most, last = [*words] or [""]
-    return f"{', '.join(most)} and {last}" if most else last
-
-
-def named_number(count: int, word: str) -> str:
-    """A count with its noun: `1 kernel`, `4 kernels`, `2 launches`."""
-    ending = "" if count == 1 else "es" if word.endswith("ch") else "s"
-    return f"{count} {word}{ending}"
+@cache
+def _findings_of(layer: str, name: str, operator: str) -> tuple[Finding, ...]:
+    """The findings on which a step stands."""
+    return tuple(
+        item for item in findings() if (layer, name) in item.steps and operator in item.operators
+    )
 
 
 class Maker:
@@ -78,7 +75,9 @@ class Maker:
             for number, launch in enumerate(plan.launches)
             for output in launch.outputs
         }
-        self._applies = {item.id: item.applies(plan) for item in findings()}
+        self._holds: dict[str, str] = {}
+        # Several findings share a condition; each is asked once.
+        self._met = {name: CONDITIONS[name](plan) for name in {item.when for item in findings()}}
 
     def step(self, layer: str, name: str, state: str, why: str = "", **rest: Any) -> ChainStep:
         """A step with its function, sentence, sources and findings."""
@@ -104,9 +103,8 @@ class Maker:
 
     def _findings(self, layer: str, name: str, state: str) -> tuple[Note, ...]:
         return tuple(
-            Note("finding", item.title, item.id, self._applies[item.id] and state != NOT_REACHED)
-            for item in findings()
-            if (layer, name) in item.steps and self.operator in item.operators
+            Note("finding", item.title, item.id, self._met[item.when] and state != NOT_REACHED)
+            for item in _findings_of(layer, name, self.operator)
         )
 
     def argument(self, name: str) -> Port | None:
@@ -130,12 +128,21 @@ class Maker:
 
     def holds(self, buffer: str) -> str:
         """What lies in a buffer, in words."""
+        found = self._holds.get(buffer)
+        if found is None:
+            found = self._holds[buffer] = self._holding(buffer)
+        return found
+
+    def _holding(self, buffer: str) -> str:
         if buffer in self.tensors:
             return buffer
         if buffer.startswith("kernel"):
             number = int(buffer.removeprefix("kernel"))
-            return f"own workspace of launch {number + 1} ({self.plan.launches[number].op_type})"
-        return f"result of launch {self.written_by[buffer] + 1}"
+            kernel = self.plan.launches[number].op_type
+            return Text(
+                "own workspace of launch {number} ({kernel})", number=number + 1, kernel=kernel
+            )
+        return Text("result of launch {number}", number=self.written_by[buffer] + 1)
 
     def port(self, name: str, operand: Operand, *, as_view: bool = False) -> Port:
         """A kernel's operand; `as_view`: the kernel is told the caller's strides for it."""

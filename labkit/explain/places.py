@@ -6,12 +6,21 @@ to say why each tensor lies where it does.
 
 from __future__ import annotations
 
-from labkit.explain.chain import BucketInfo, MemberInfo, Workspace
+from labkit.explain.chain import BucketInfo, Chain, MemberInfo, Workspace
 from labkit.explain.conditions import first_fit_size
-from labkit.explain.maker import Maker, joined, named_number
+from labkit.explain.maker import Maker
+from labkit.explain.words import joined, named_number, parted
+from labkit.language import Text
 from labkit.op.workspace import Bucket, Member, align
 
-__all__ = ["workspace_of"]
+__all__ = [
+    "bucket_name",
+    "bucket_text",
+    "lifetime_text",
+    "size_text",
+    "workspace_heading",
+    "workspace_of",
+]
 
 
 def workspace_of(maker: Maker) -> Workspace:
@@ -27,26 +36,33 @@ def workspace_of(maker: Maker) -> Workspace:
 def _why(maker: Maker) -> str:
     plan = maker.plan
     if not plan.ok:
-        return "phase 1 fails, so no size is given"
+        return Text("phase 1 fails, so no size is given")
     if not plan.launches:
-        return "nothing is launched, so nothing needs a place"
-    text = ""
-    if not plan.buckets:
-        text = f"no tensor in between and no kernel workspace: {maker.out_name} takes the result"
-    else:
-        sizes = [bucket.size for bucket in plan.buckets]
-        sum_text = " + ".join(f"{size}" for size in sizes)
-        text = (
+        return Text("nothing is launched, so nothing needs a place")
+    text = Text(
+        "no tensor in between and no kernel workspace: {name} takes the result",
+        name=maker.out_name,
+    )
+    if plan.buckets:
+        text = Text(
             "a tensor takes its bytes plus 32, rounded up to 512 (so 0 bytes take 512); a bucket "
-            "is as large as its largest member; buckets lie one after another: "
-            f"{sum_text} = {plan.workspace_size}"
+            "is as large as its largest member; buckets lie one after another: {sizes} = {total}",
+            sizes=" + ".join(f"{bucket.size}" for bucket in plan.buckets),
+            total=plan.workspace_size,
         )
         saved = plan.workspace_size - first_fit_size(plan)
         if saved > 0:
-            text += f". Taking the first bucket that fits would save {saved} bytes"
+            text = Text(
+                "{said}. Taking the first bucket that fits would save {n} bytes", said=text, n=saved
+            )
     if any(x.core == "AICORE" and x.workspace is None for x in plan.launches):
-        chip = "" if plan.soc.is_regbase else f"not public for {plan.soc.short} and "
-        text += f". The kernels' own workspaces are {chip}taken as none"
+        if plan.soc.is_regbase:
+            return Text("{said}. The kernels' own workspaces are taken as none", said=text)
+        return Text(
+            "{said}. The kernels' own workspaces are not public for {chip} and taken as none",
+            said=text,
+            chip=plan.soc.short,
+        )
     return text
 
 
@@ -64,9 +80,9 @@ def _bucket(maker: Maker, number: int, bucket: Bucket, reasons: dict[str, str]) 
         for member in bucket.members
     )
     largest = max(members, key=lambda member: member.taken)
-    why = f"as large as its largest member, the {largest.holds}"
+    why = Text("as large as its largest member, the {holds}", holds=largest.holds)
     if len(members) == 1:
-        why = "one member"
+        why = Text("one member")
     return BucketInfo(number, bucket.offset, bucket.size, members, why)
 
 
@@ -81,45 +97,85 @@ def _reasons(maker: Maker) -> dict[str, str]:
     # Of one launch the kernel's own workspace comes before its result.
     members.sort(key=lambda member: (member.start, not member.name.startswith("kernel")))
     latest: list[Member] = []
-    reasons = {}
+    reasons: dict[str, str] = {}
     for member in members:
         home = homes[member.name]
         blocked = [_blocked(maker, number, m, member) for number, m in enumerate(latest)]
         free = [number for number, reason in enumerate(blocked) if not reason]
         if home == len(latest):
-            told = "; ".join(reason for reason in blocked if reason)
-            reasons[member.name] = f"new bucket: {told}" if told else "the first of all"
+            told = parted(blocked)
+            first = Text("the first of all")
+            reasons[member.name] = Text("new bucket: {why}", why=told) if told else first
             latest.append(member)
             continue
         others = [str(number) for number in free if number != home]
-        reason = f"follows the {maker.holds(latest[home].name)}, dead by then"
-        if others:
-            what = "bucket" if len(others) == 1 else "buckets"
-            reason += f"; {what} {joined(others)} would do too, but the last that fits is taken"
-        reasons[member.name] = reason
+        reasons[member.name] = _follows(maker.holds(latest[home].name), others)
         latest[home] = member
     return reasons
+
+
+def _follows(holds: str, others: list[str]) -> Text:
+    """Why a member took a used bucket, and which `others` it could have taken."""
+    reason = Text("follows the {holds}, dead by then", holds=holds)
+    if len(others) == 1:
+        return Text(
+            "{said}; bucket {number} would do too, but the last that fits is taken",
+            said=reason,
+            number=others[0],
+        )
+    if others:
+        return Text(
+            "{said}; buckets {numbers} would do too, but the last that fits is taken",
+            said=reason,
+            numbers=joined(others),
+        )
+    return reason
 
 
 def _blocked(maker: Maker, number: int, holder: Member, member: Member) -> str:
     """Why a bucket's latest member keeps a new one out; empty when it does not."""
     what = maker.holds(holder.name)
     if holder.name in member.read_by_producer:
-        return f"bucket {number} holds the {what}, which this kernel reads"
+        return Text(
+            "bucket {number} holds the {holds}, which this kernel reads", number=number, holds=what
+        )
     if holder.start == member.start:
-        return f"bucket {number} got the {what} in the same launch"
+        return Text("bucket {number} got the {holds} in the same launch", number=number, holds=what)
     if holder.end >= member.start:
-        return f"bucket {number} holds the {what}, needed until launch {holder.end + 1}"
+        return Text(
+            "bucket {number} holds the {holds}, needed until launch {end}",
+            number=number,
+            holds=what,
+            end=holder.end + 1,
+        )
     return ""
 
 
-def lifetime_text(member: MemberInfo) -> str:
+def workspace_heading(chain: Chain) -> Text:
+    """The size of the workspace, or that phase 1 gave none."""
+    size = size_text(chain.workspace) if chain.ok else Text("not given")
+    return Text("workspace: {size}", size=size)
+
+
+def bucket_name(bucket: BucketInfo) -> Text:
+    """What a bucket is called: they count from 0."""
+    return Text("bucket {number}", number=bucket.number)
+
+
+def bucket_text(bucket: BucketInfo) -> Text:
+    """Size and place of a bucket, and why it is that large."""
+    return Text(
+        "{size} bytes at {place}, {why}", size=bucket.size, place=bucket.offset, why=bucket.why
+    )
+
+
+def lifetime_text(member: MemberInfo) -> Text:
     """From which launch to which a member lives, counted from 1."""
     if member.start == member.end:
-        return f"launch {member.start + 1}"
-    return f"launches {member.start + 1}-{member.end + 1}"
+        return Text("launch {number}", number=member.start + 1)
+    return Text("launches {first}-{last}", first=member.start + 1, last=member.end + 1)
 
 
-def size_text(workspace: Workspace) -> str:
+def size_text(workspace: Workspace) -> Text:
     """The size of a workspace in words."""
     return named_number(workspace.size, "byte")

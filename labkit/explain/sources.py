@@ -20,6 +20,8 @@ from pathlib import Path
 
 from labkit.errors import LabError
 from labkit.explain.chain import SourceRef
+from labkit.explain.words import parted
+from labkit.language import Text
 
 __all__ = ["REPOSITORIES", "Excerpt", "excerpt", "parse_ref", "sources_at_hand"]
 
@@ -96,24 +98,24 @@ def excerpt(ref: SourceRef, environ: Mapping[str, str] | None = None) -> Excerpt
     if root is None:
         return None
     if not root.is_dir():
-        return Excerpt(ref, (), ref.first, f"there is no folder {root}")
+        return Excerpt(ref, (), ref.first, Text("there is no folder {folder}", folder=root))
     remark = _commit_remark(ref, root)
     try:
         lines = _read(root, ref.path)
     except (OSError, ValueError) as error:
-        return Excerpt(ref, (), ref.first, _joined(f"{ref.path} cannot be read: {error}", remark))
+        # What this module raised is a sentence of ours; the rest is the system's.
+        reason = next((said for said in error.args if isinstance(said, Text)), str(error))
+        unread = Text("{path} cannot be read: {reason}", path=ref.path, reason=reason)
+        return Excerpt(ref, (), ref.first, parted((unread, remark)))
     first, last, moved = _find(ref, lines)
     if first > len(lines):
-        short = f"{ref.path} has only {len(lines)} lines here"
-        return Excerpt(ref, (), ref.first, _joined(short, remark))
+        short = Text("{path} has only {n} lines here", path=ref.path, n=len(lines))
+        return Excerpt(ref, (), ref.first, parted((short, remark)))
     shown = lines[first - 1 : min(last, len(lines), first + _LONGEST - 1)]
     if len(shown) < min(last, len(lines)) - first + 1:
-        moved = _joined(moved, f"the first {_LONGEST} of {last - first + 1} lines")
-    return Excerpt(ref, tuple(shown), first, _joined(moved, remark))
-
-
-def _joined(*parts: str) -> str:
-    return "; ".join(part for part in parts if part)
+        cut = Text("the first {shown} of {all} lines", shown=_LONGEST, all=last - first + 1)
+        moved = parted((moved, cut))
+    return Excerpt(ref, tuple(shown), first, parted((moved, remark)))
 
 
 def _checkout(ref: SourceRef, names: Mapping[str, str]) -> Path | None:
@@ -131,14 +133,14 @@ def _read(root: Path, path: str) -> list[str]:
     base = root.resolve()
     file = (base / path).resolve()
     if not file.is_relative_to(base):
-        raise ValueError("it lies outside the checkout")
+        raise ValueError(Text("it lies outside the checkout"))
     if not file.is_file():
-        raise ValueError("there is no such file")
+        raise ValueError(Text("there is no such file"))
     if file.stat().st_size > _LARGEST:
-        raise ValueError("it is too large for a source file")
+        raise ValueError(Text("it is too large for a source file"))
     data = file.read_bytes()
     if b"\0" in data[:4096]:
-        raise ValueError("it is no text")
+        raise ValueError(Text("it is no text"))
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -158,20 +160,27 @@ def _find(ref: SourceRef, lines: list[str]) -> tuple[int, int, str]:
         return first, last, ""
     places = [number for number, line in enumerate(lines, 1) if ref.anchor in line]
     if not places:
-        return first, last, f"{ref.anchor!r} no longer stands in this file; lines as cited"
+        lost = Text(
+            "{anchor} no longer stands in this file; lines as cited", anchor=repr(ref.anchor)
+        )
+        return first, last, lost
     # The anchor stands at the head of what is cited, so the range moves with it.
     nearest = min(places, key=lambda number: abs(number - first))
     start = max(1, nearest - (1 if last > first else 0))
-    return start, start + last - first, f"found again at line {nearest}"
+    return start, start + last - first, Text("found again at line {number}", number=nearest)
 
 
 def _commit_remark(ref: SourceRef, root: Path) -> str:
     commit = _head(root.resolve())
     if commit is None:
-        return "the commit of this checkout is not known"
+        return Text("the commit of this checkout is not known")
     if commit.startswith(ref.commit) or ref.commit.startswith(commit):
         return ""
-    return f"this checkout is at {commit[:8]}, the reference is of {ref.commit[:8]}"
+    return Text(
+        "this checkout is at {here}, the reference is of {cited}",
+        here=commit[:8],
+        cited=ref.commit[:8],
+    )
 
 
 def _head(root: Path) -> str | None:

@@ -1,16 +1,33 @@
-"""A chain as text for a terminal, 100 columns wide."""
+"""A chain as text for a terminal, 100 columns wide, in the reader's language."""
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 
 from labkit.explain.chain import LAYERS, Chain, ChainStep, Port
-from labkit.explain.places import lifetime_text, size_text
+from labkit.explain.columns import padded, width_of, wrapped
+from labkit.explain.places import (
+    bucket_name,
+    bucket_text,
+    lifetime_text,
+    size_text,
+    workspace_heading,
+)
 from labkit.explain.sources import excerpt, sources_at_hand
+from labkit.explain.words import listed, parted
+from labkit.language import Text
+from labkit.language import gettext as _
 from labkit.op.describe import contiguous_strides, shape_text
 
-__all__ = ["MARKS", "as_text", "headline", "named_port_text", "port_text", "run_text"]
+__all__ = [
+    "MARKS",
+    "as_text",
+    "headline",
+    "named_port_text",
+    "port_text",
+    "run_text",
+    "title_text",
+]
 
 WIDTH = 100
 
@@ -37,18 +54,19 @@ def as_text(chain: Chain, width: int = WIDTH) -> str:
     A finding is told in full where the call first meets it, later by its id.
     """
     lines = [*_head(chain, width)]
-    told: set[str] = set()
+    met: set[str] = set()
     for layer, heading in LAYERS.items():
         steps = chain.layer(layer)
         if not steps:
             continue
-        lines += ["", heading, "-" * len(heading)]
+        lines += ["", *_underlined(_(heading))]
         for step in steps:
             if step.state != "not reached":
-                lines += _step(step, width, told)
-        missed = [step.title for step in steps if step.state == "not reached"]
+                lines += _step(step, width, met)
+        missed = [title_text(step) for step in steps if step.state == "not reached"]
         if missed:
-            lines += _wrapped(f"  · not reached: {', '.join(missed)}", width, "    ")
+            told = _("not reached: {steps}").format(steps=_(listed(missed)))
+            lines += wrapped(f"  · {told}", width, "    ")
     lines += ["", *_workspace(chain, width)]
     return "\n".join(lines)
 
@@ -56,19 +74,29 @@ def as_text(chain: Chain, width: int = WIDTH) -> str:
 def headline(chain: Chain) -> str:
     """The chain in one line: what is launched and how much workspace, or what stopped it."""
     if not chain.ok:
-        return f"stopped by {chain.failed_check}: {chain.status} {chain.status_name}"
+        return _("stopped by {check}: {code} {name}").format(
+            check=chain.failed_check, code=chain.status, name=chain.status_name
+        )
     if not chain.launches:
-        return "an input is empty: success, nothing launched, workspace 0 bytes"
-    names = ", ".join(step.name for step in chain.launches)
-    return f"launches {names}; workspace {size_text(chain.workspace)}"
+        return _("an input is empty: success, nothing launched, workspace 0 bytes")
+    return _("launches {kernels}; workspace {size}").format(
+        kernels=_(listed(step.name for step in chain.launches)), size=_(size_text(chain.workspace))
+    )
 
 
 def run_text(chain: Chain) -> str:
     """Whether it was run, on what, and how it went."""
     run = chain.run
     if run is None:
-        return "not run: this is a plan"
-    return f"run on {run.device}: {run.status} {run.status_name}, {run.calls} C calls"
+        return _("not run: this is a plan")
+    return _("run on {device}: {code} {name}, {calls} C calls").format(
+        device=_(run.device), code=run.status, name=run.status_name, calls=run.calls
+    )
+
+
+def title_text(step: ChainStep) -> str:
+    """Name and subject of a step."""
+    return f"{step.name} {_(step.subject)}".rstrip() if step.subject else step.name
 
 
 def port_text(port: Port) -> str:
@@ -77,11 +105,11 @@ def port_text(port: Port) -> str:
         return shape_text(port.values)
     text = f"{port.dtype} {shape_text(port.shape)}"
     if port.strides != contiguous_strides(port.shape):
-        text += f" strides {shape_text(port.strides)}"
+        text += " " + _("strides {strides}").format(strides=shape_text(port.strides))
     if port.offset:
-        text += f" offset {port.offset}"
+        text += " " + _("offset {offset}").format(offset=port.offset)
     if port.storage is not None and port.storage != port.shape:
-        text += f" storage {shape_text(port.storage)}"
+        text += " " + _("storage {shape}").format(shape=shape_text(port.storage))
     return text
 
 
@@ -89,97 +117,101 @@ def named_port_text(port: Port) -> str:
     """A tensor with its name and what it holds."""
     if port.values is not None:
         return f"{port.name} {port_text(port)}"
-    told = f" ({port.holds})" if port.holds and port.holds != port.name else ""
-    return f"{port.name} {port_text(port)}{told}"
+    text = f"{port.name} {port_text(port)}"
+    if not port.holds or port.holds == port.name:
+        return text
+    return _("{tensor} ({holds})").format(tensor=text, holds=_(port.holds))
 
 
 def _head(chain: Chain, width: int) -> Iterator[str]:
-    yield f"{chain.operator} on {chain.soc} ({chain.family})"
+    yield _("{operator} on {chip} ({family})").format(
+        operator=chain.operator, chip=chain.soc, family=_(chain.family)
+    )
     rows = [
-        (name, "null" if port is None else port_text(port))
+        (name, _("null") if port is None else port_text(port))
         for name, port in zip(chain.argument_names, chain.arguments)
     ]
-    rows += [("λ", chain.lambd), ("phase 1", headline(chain))]
+    rows += [("λ", _(chain.lambd)), (_("phase 1"), headline(chain))]
     if not chain.ok:
-        rows += [("means", chain.meaning), ("wrong", chain.message), ("right", chain.remedy)]
-    rows.append(("run", run_text(chain)))
+        rows.append((_("means"), _(chain.meaning)))
+        rows.append((_("wrong"), _(chain.message)))
+        rows.append((_("right"), _(chain.remedy)))
+    rows.append((_("run"), run_text(chain)))
     if chain.run is not None:
-        rows += [("differs", text) for text in chain.run.differs]
+        rows += [(_("differs"), _(text)) for text in chain.run.differs]
     for name, text in rows:
-        yield from _wrapped(f"  {name:<11}{text}", width, " " * 13)
+        yield from wrapped(f"  {padded(name, 11)}{text}", width, " " * 13)
 
 
-def _wrapped(text: str, width: int, indent: str) -> list[str]:
-    return textwrap.wrap(
-        text,
-        width,
-        subsequent_indent=indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    ) or [text]
+def _underlined(heading: str) -> tuple[str, str]:
+    return heading, "-" * width_of(heading)
 
 
-def _step(step: ChainStep, width: int, told: set[str]) -> Iterator[str]:
-    head = f"  {MARKS.get(step.state, ' ')} {step.title:<22} {step.state:<10} "
-    yield from _wrapped(f"{head} {step.why}", width, " " * 38)
-    yield from _wrapped(f"      {step.function}: {step.does}", width, "      ")
+def _named(name: str, value: str) -> Text:
+    return Text("{name}: {value}", name=name, value=value)
+
+
+def _step(step: ChainStep, width: int, met: set[str]) -> Iterator[str]:
+    title, state = padded(title_text(step), 22), padded(_(step.state), 10)
+    head = f"  {MARKS.get(step.state, ' ')} {title} {state} "
+    yield from wrapped(f"{head} {_(step.why)}", width, " " * 38)
+    yield from wrapped(f"      {_(_named(step.function, step.does))}", width, "      ")
     if step.layer in ("l0", "definition") and (step.inputs or step.outputs):
-        yield from _wrapped(f"      {_ports(step)}", width, "        ")
+        yield from wrapped(f"      {_ports(step)}", width, "        ")
     if step.facts:
-        facts = "; ".join(f"{name}: {value}" for name, value in step.facts)
-        yield from _wrapped(f"      {facts}", width, "        ")
+        facts = parted(_named(name, value) for name, value in step.facts)
+        yield from wrapped(f"      {_(facts)}", width, "        ")
     for item in step.items:
-        yield from _wrapped(f"        {item}", width, "          ")
-    yield from _notes(step, width, told)
+        yield from wrapped(f"        {_(item)}", width, "          ")
+    yield from _notes(step, width, met)
     yield from _sources(step, width)
 
 
-def _notes(step: ChainStep, width: int, told: set[str]) -> Iterator[str]:
+def _notes(step: ChainStep, width: int, met: set[str]) -> Iterator[str]:
     again = []
     for note in step.notes:
         if not note.finding:
-            yield from _wrapped(f"      {note.text}", width, "      ")
-        elif note.finding in told and note.applies:
+            yield from wrapped(f"      {_(note.text)}", width, "      ")
+        elif note.finding in met and note.applies:
             again.append(note.finding)
         elif note.applies:
-            told.add(note.finding)
-            yield from _wrapped(f"      ! {note.text} [{note.finding}]", width, "        ")
+            met.add(note.finding)
+            yield from wrapped(f"      ! {_(note.text)} [{note.finding}]", width, "        ")
     if again:
-        yield from _wrapped(f"      ! see above: {', '.join(again)}", width, "        ")
+        told = _("see above: {findings}").format(findings=_(listed(again)))
+        yield from wrapped(f"      ! {told}", width, "        ")
 
 
 def _ports(step: ChainStep) -> str:
     out = " ; ".join(named_port_text(port) for port in step.outputs)
     if step.state in ("skipped", "redirected", "discarded"):
-        return f"hands on {port_text(step.outputs[0])}"
+        return _("hands on {tensor}").format(tensor=port_text(step.outputs[0]))
     return " ; ".join(named_port_text(port) for port in step.inputs) + f" -> {out}"
 
 
 def _sources(step: ChainStep, width: int) -> Iterator[str]:
     at_hand = sources_at_hand()
     for ref in step.sources:
-        yield from _wrapped(f"      {ref}", width, "        ")
+        yield from wrapped(f"      {ref}", width, "        ")
         found = excerpt(ref) if at_hand else None
         if found is None:
             continue
         if found.remark:
-            yield from _wrapped(f"        ({found.remark})", width, "        ")
+            yield from wrapped(f"        ({_(found.remark)})", width, "        ")
         for number, line in enumerate(found.lines, found.first):
             yield f"        {number:>5} | {line}"
 
 
 def _workspace(chain: Chain, width: int) -> Iterator[str]:
     place = chain.workspace
-    heading = f"workspace: {size_text(place) if chain.ok else 'not given'}"
-    yield heading
-    yield "-" * len(heading)
-    yield from _wrapped(f"  {place.why}", width, "  ")
+    yield from _underlined(_(workspace_heading(chain)))
+    yield from wrapped(f"  {_(place.why)}", width, "  ")
     for bucket in place.buckets:
-        text = f"  bucket {bucket.number}: {bucket.size} bytes at {bucket.offset}, {bucket.why}"
-        yield from _wrapped(text, width, "    ")
+        text = _(_named(bucket_name(bucket), bucket_text(bucket)))
+        yield from wrapped(f"  {text}", width, "    ")
         for member in bucket.members:
             yield (
-                f"    {member.holds:<44} {member.size:>11} -> {member.taken:>11}  "
-                f"{lifetime_text(member)}"
+                f"    {padded(_(member.holds), 44)} {member.size:>11} -> {member.taken:>11}  "
+                f"{_(lifetime_text(member))}"
             )
-            yield from _wrapped(f"      {member.why}", width, "      ")
+            yield from wrapped(f"      {_(member.why)}", width, "      ")

@@ -19,17 +19,81 @@ from labkit.explore.field import field
 from labkit.explore.panel import Panel, open_panels
 
 if TYPE_CHECKING:
+    from labkit.explore.bits_panel import BitsPanel, bits, bits_picture
+    from labkit.explore.broadcast_panel import (
+        BroadcastPanel,
+        broadcast,
+        broadcast_picture,
+        tape,
+    )
+    from labkit.explore.chain_panel import ChainPanel, chain, chain_picture
+    from labkit.explore.contract_panel import (
+        ContractPanel,
+        contract,
+        contract_picture,
+        dtype_cube,
+    )
     from labkit.explore.mask_panel import MaskPanel, mask, mask_picture
+    from labkit.explore.tiling_panel import TilingPanel, tiling, tiling_picture
+    from labkit.explore.two_phase_panel import TwoPhasePanel, two_phase, two_phase_picture
 
-__all__ = ["PANELS", "MaskPanel", "Panel", "field", "mask", "mask_picture", "open_panels"]
+__all__ = [
+    "PANELS",
+    "BitsPanel",
+    "BroadcastPanel",
+    "ChainPanel",
+    "ContractPanel",
+    "MaskPanel",
+    "Panel",
+    "TilingPanel",
+    "TwoPhasePanel",
+    "bits",
+    "bits_picture",
+    "broadcast",
+    "broadcast_picture",
+    "chain",
+    "chain_picture",
+    "contract",
+    "contract_picture",
+    "dtype_cube",
+    "field",
+    "mask",
+    "mask_picture",
+    "open_panels",
+    "tape",
+    "tiling",
+    "tiling_picture",
+    "two_phase",
+    "two_phase_picture",
+]
 
-PANELS = ("mask",)
+PANELS = ("mask", "two_phase", "contract", "broadcast", "chain", "bits", "tiling")
 """The names of the panels: each is a function of this package."""
 
 _HOME = {
+    "BitsPanel": "bits_panel",
+    "bits": "bits_panel",
+    "bits_picture": "bits_panel",
+    "BroadcastPanel": "broadcast_panel",
+    "broadcast": "broadcast_panel",
+    "broadcast_picture": "broadcast_panel",
+    "tape": "broadcast_panel",
+    "ChainPanel": "chain_panel",
+    "chain": "chain_panel",
+    "chain_picture": "chain_panel",
+    "ContractPanel": "contract_panel",
+    "contract": "contract_panel",
+    "contract_picture": "contract_panel",
+    "dtype_cube": "contract_panel",
     "MaskPanel": "mask_panel",
     "mask": "mask_panel",
     "mask_picture": "mask_panel",
+    "TilingPanel": "tiling_panel",
+    "tiling": "tiling_panel",
+    "tiling_picture": "tiling_panel",
+    "TwoPhasePanel": "two_phase_panel",
+    "two_phase": "two_phase_panel",
+    "two_phase_picture": "two_phase_panel",
 }
 
 

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from labkit.errors import LabValueError
+from labkit.language import Text
 from labkit.op.contract import Fault, check_backward, check_forward
 from labkit.op.describe import TensorDesc
 from labkit.op.dtypes import promote_type
@@ -25,6 +26,13 @@ __all__ = ["plan_hardshrink", "plan_hardshrink_backward"]
 
 BACKWARD = "aclnnHardshrinkBackward"
 FORWARD = "aclnnHardshrink"
+
+_PROMOTED = Text("promoted dtype of the inputs")
+_DTYPE_OF = {
+    BACKWARD: Text("dtype of {name}", name="gradInput"),
+    FORWARD: Text("dtype of {name}", name="out"),
+}
+"""What a Cast is for."""
 
 
 def plan_hardshrink_backward(
@@ -106,7 +114,7 @@ def _plan_backward(
     promoted = promote_type(grad_output.dtype, self.dtype)
     used = clamp_lambd(lambd.to_float())
     if shape is None:
-        why = "an input is empty: success, nothing is launched, gradInput is not touched"
+        why = Text("an input is empty: success, nothing is launched, gradInput is not touched")
         steps = (Step("CheckEmpty", "L2", True, why),)
         return Plan(
             BACKWARD, soc, arguments, 0, None, steps, (), (), grad_input.shape, promoted, used
@@ -118,10 +126,10 @@ def _plan_backward(
         if grad_output.shape != self.shape:
             grad = builder.broadcast_to(grad, shape)
             x = builder.broadcast_to(x, shape)
-        grad = builder.cast(grad, promoted, "promoted dtype of the inputs")
-        x = builder.cast(x, promoted, "promoted dtype of the inputs")
+        grad = builder.cast(grad, promoted, _PROMOTED)
+        x = builder.cast(x, promoted, _PROMOTED)
         result = builder.hard_shrink_grad(grad, x, used)
-        result = builder.cast(result, grad_input.dtype, "dtype of gradInput")
+        result = builder.cast(result, grad_input.dtype, _DTYPE_OF[BACKWARD])
         builder.view_copy(result, "gradInput", grad_input)
     except L0Error as error:
         return _failed(BACKWARD, soc, arguments, error.fault, tuple(builder.steps))
@@ -143,13 +151,14 @@ def _plan_forward(
     assert self is not None and lambd is not None and out is not None
     used = clamp_lambd(lambd.to_float())
     if shape is None:
-        steps = (Step("CheckEmpty", "L2", True, "self is empty: success, nothing is launched"),)
+        why = Text("self is empty: success, nothing is launched")
+        steps = (Step("CheckEmpty", "L2", True, why),)
         return Plan(FORWARD, soc, arguments, 0, None, steps, (), (), out.shape, self.dtype, used)
     builder = _builder(soc, option)
     try:
         x = builder.contiguous("self", self)
         result = builder.hard_shrink(x, used)
-        result = builder.cast(result, out.dtype, "dtype of out")
+        result = builder.cast(result, out.dtype, _DTYPE_OF[FORWARD])
         builder.view_copy(result, "out", out)
     except L0Error as error:
         return _failed(FORWARD, soc, arguments, error.fault, tuple(builder.steps))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from labkit.language import Text
 from labkit.op.describe import shape_text
 
 __all__ = ["BroadcastFault", "broadcast_shapes"]
@@ -29,9 +30,11 @@ class BroadcastFault:
     @property
     def reason(self) -> str:
         """One sentence with both shapes, the larger first."""
-        return (
-            f"{shape_text(self.larger)} and {shape_text(self.other)} do not broadcast: "
-            f"{self.dim} meets neither itself nor 1"
+        return Text(
+            "{larger} and {other} do not broadcast: {size} meets neither itself nor 1",
+            larger=shape_text(self.larger),
+            other=shape_text(self.other),
+            size=self.dim,
         )
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from labkit.language import Text
 from labkit.op.broadcast import BroadcastFault, broadcast_shapes
 from labkit.op.describe import TensorDesc, shape_text
 from labkit.op.dtypes import BF16, FLOAT, FLOAT16, DataType, message_list
@@ -38,7 +39,9 @@ _FORWARD_NO_BF16 = ("Ascend910", "Ascend310P")
 class Message:
     """One entry of the framework's error list: code, named or positional values, text.
 
-    The text is the lab's own; the code and the values are CANN's.
+    The text is the lab's own; the code and the values are CANN's. Texts and
+    remedies are `Text`: English here, and in the reader's language where they
+    are shown.
     """
 
     code: str
@@ -65,7 +68,7 @@ class Fault:
     def text(self) -> str:
         """What was wrong and what would be right, in one line."""
         said = next((m.text for m in reversed(self.messages) if m.text), self.check)
-        return f"{said}; {self.remedy}" if self.remedy else said
+        return Text("{said}; {remedy}", said=said, remedy=self.remedy) if self.remedy else said
 
 
 def backward_dtypes(soc: Soc) -> tuple[DataType, ...]:
@@ -85,6 +88,10 @@ def _message(text: str, *values: str) -> Message:
     return Message("EZ1001", values, text)
 
 
+def _null(name: str) -> Text:
+    return Text("{name} is a null pointer", name=name)
+
+
 def check_out_pointers(workspace_size_null: bool, executor_null: bool) -> Fault | None:
     """Check, before anything else, where phase 1 is to put its two answers."""
     if not (workspace_size_null or executor_null):
@@ -93,8 +100,8 @@ def check_out_pointers(workspace_size_null: bool, executor_null: bool) -> Fault 
     return Fault(
         "CheckCommInput",
         ACLNN_ERR_PARAM_NULLPTR,
-        (_message(f"{missing} is a null pointer", "workspaceSize", "executor"),),
-        "phase 1 needs the addresses of workspaceSize and of executor",
+        (_message(_null(missing), "workspaceSize", "executor"),),
+        Text("phase 1 needs the addresses of workspaceSize and of executor"),
     )
 
 
@@ -104,8 +111,12 @@ def _check_null(named: dict[str, TensorDesc | Scalar | None]) -> Fault | None:
             return Fault(
                 "CheckNotNull",
                 ACLNN_ERR_PARAM_NULLPTR,
-                (_message(f"{name} is a null pointer", name),),
-                f"pass a created {'aclScalar' if name == 'lambd' else 'aclTensor'} as {name}",
+                (_message(_null(name), name),),
+                Text(
+                    "pass a created {kind} as {name}",
+                    kind="aclScalar" if name == "lambd" else "aclTensor",
+                    name=name,
+                ),
             )
     return None
 
@@ -119,13 +130,18 @@ def _check_dtype(named: dict[str, TensorDesc], allowed: tuple[DataType, ...]) ->
                 ACLNN_ERR_PARAM_INVALID,
                 (
                     _message(
-                        f"{name} has dtype {desc.dtype.message_name}, which is not in {listed}",
+                        Text(
+                            "{name} has dtype {dtype}, which is not in {listed}",
+                            name=name,
+                            dtype=desc.dtype.message_name,
+                            listed=listed,
+                        ),
                         name,
                         desc.dtype.message_name,
                         listed,
                     ),
                 ),
-                "use one of the listed dtypes (which ones depends on the chip)",
+                Text("use one of the listed dtypes (which ones depends on the chip)"),
             )
     return None
 
@@ -138,12 +154,20 @@ def _check_rank(named: dict[str, TensorDesc]) -> Fault | None:
                 ACLNN_ERR_PARAM_INVALID,
                 (
                     _message(
-                        f"{name} has {len(desc.shape)} dimensions, more than {MAX_RANK}",
+                        Text(
+                            "{name} has {rank} dimensions, more than {most}",
+                            name=name,
+                            rank=len(desc.shape),
+                            most=MAX_RANK,
+                        ),
                         name,
                         str(MAX_RANK),
                     ),
                 ),
-                f"at most {MAX_RANK} dimensions; merge axes that lie one after another",
+                Text(
+                    "at most {most} dimensions; merge axes that lie one after another",
+                    most=MAX_RANK,
+                ),
             )
     return None
 
@@ -152,12 +176,8 @@ def _shape_fault(
     name: str, expected: tuple[int, ...], actual: tuple[int, ...], remedy: str
 ) -> Fault:
     want, have = shape_text(expected), shape_text(actual)
-    return Fault(
-        "CheckShape",
-        ACLNN_ERR_PARAM_INVALID,
-        (_message(f"{name} should have shape {want} but has {have}", name, want, have),),
-        remedy,
-    )
+    said = Text("{name} should have shape {want} but has {have}", name=name, want=want, have=have)
+    return Fault("CheckShape", ACLNN_ERR_PARAM_INVALID, (_message(said, name, want, have),), remedy)
 
 
 def check_backward(
@@ -191,7 +211,7 @@ def check_backward(
     if isinstance(shape, BroadcastFault):
         return _broadcast_fault(shape, grad_output, self, op_name)
     if shape != grad_input.shape:
-        remedy = "gradInput must have exactly the broadcast shape of gradOutput and self"
+        remedy = Text("gradInput must have exactly the broadcast shape of gradOutput and self")
         return _shape_fault("gradInput", shape, grad_input.shape, remedy)
     return shape
 
@@ -204,7 +224,7 @@ def _broadcast_fault(
     inner = Message(
         "EZ1007",
         (),
-        f"{op_name}: {fault.reason}",
+        Text("{name}: {reason}", name=op_name, reason=fault.reason),
         (
             ("paraName", larger),
             ("opName", op_name),
@@ -213,13 +233,13 @@ def _broadcast_fault(
         ),
     )
     outer = _message(
-        f"gradOutput {first} and self {second} do not broadcast",
+        Text("gradOutput {first} and self {second} do not broadcast", first=first, second=second),
         "gradOutput",
         first,
         "self",
         second,
     )
-    remedy = "aligned at the last axis, sizes must be equal or one of them 1"
+    remedy = Text("aligned at the last axis, sizes must be equal or one of them 1")
     return Fault("CheckBroadcast", ACLNN_ERR_PARAM_INVALID, (inner, outer), remedy)
 
 
@@ -239,7 +259,7 @@ def check_forward(
     if fault is not None:
         return fault
     if self.shape != out.shape:
-        remedy = "out must have exactly the shape of self; rank counts too"
+        remedy = Text("out must have exactly the shape of self; rank counts too")
         return _shape_fault("out", self.shape, out.shape, remedy)
     fault = _check_rank({"self": self})
     if fault is not None:

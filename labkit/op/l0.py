@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from labkit.language import Text
 from labkit.op.broadcast import BroadcastFault, broadcast_shapes
 from labkit.op.contiguous import CopyStep, analyse_view, slice_kernel
 from labkit.op.contract import Fault, Message
@@ -107,16 +108,20 @@ class Builder:
         """l0op::Contiguous: the argument row-major; `L0Error` when the view leaves its storage."""
         value = Value(name, desc.dtype, desc.shape, desc.offset, desc)
         if desc.is_contiguous:
-            self._step("Contiguous", value, f"{name} is contiguous (an offset costs nothing)")
+            why = Text("{name} is contiguous (an offset costs nothing)", name=name)
+            self._step("Contiguous", value, why)
             return value
         if not desc.fits_storage:
             raise L0Error(_outside_storage(name, desc))
         first = len(self.launches)
         for step in analyse_view(desc):
             value = self._copy_kernel(step, value)
-        made = " then ".join(launch.op_type for launch in self.launches[first:])
+        made, *others = [launch.op_type for launch in self.launches[first:]]
+        for other in others:
+            made = Text("{kernel} then {other}", kernel=made, other=other)
         value = Value(value.buffer, desc.dtype, desc.shape)
-        self._step("Contiguous", value, f"{name} is a strided view: {made}", first)
+        why = Text("{name} is a strided view: {kernels}", name=name, kernels=made)
+        self._step("Contiguous", value, why, first)
         return value
 
     def broadcast_to(self, value: Value, shape: tuple[int, ...]) -> Value:
@@ -126,9 +131,12 @@ class Builder:
         needless = value.shape == shape
         value = self._copy_kernel(step, value)
         why = (
-            "the shapes of the inputs differ, so both are broadcast; this one had the shape already"
+            Text(
+                "the shapes of the inputs differ, so both are broadcast; "
+                "this one had the shape already"
+            )
             if needless
-            else f"to the common shape {shape_text(shape)}"
+            else Text("to the common shape {shape}", shape=shape_text(shape))
         )
         self._step("BroadcastTo", value, why, first)
         return value
@@ -136,7 +144,8 @@ class Builder:
     def cast(self, value: Value, dtype: DataType, purpose: str) -> Value:
         """l0op::Cast: nothing for equal dtypes, else one kernel (nearest even)."""
         if value.dtype is dtype:
-            self._step("Cast", value, f"already {dtype.short} ({purpose})")
+            why = Text("already {dtype} ({purpose})", dtype=dtype.short, purpose=purpose)
+            self._step("Cast", value, why)
             return value
         first = len(self.launches)
         bf16 = BF16 in (value.dtype, dtype)
@@ -144,7 +153,13 @@ class Builder:
         result = self._allocate(value.shape, dtype)
         attrs = {"dst_type": dtype.value}
         self._launch("Cast", core, "Cast", (value.operand(),), result, attrs)
-        self._step("Cast", result, f"{value.dtype.short} to {dtype.short} ({purpose})", first)
+        why = Text(
+            "{before} to {after} ({purpose})",
+            before=value.dtype.short,
+            after=dtype.short,
+            purpose=purpose,
+        )
+        self._step("Cast", result, why, first)
         return result
 
     def hard_shrink_grad(self, grad: Value, self_value: Value, lambd: np.float32) -> Value:
@@ -156,7 +171,7 @@ class Builder:
         inputs = (grad.operand(), self_value.operand())
         attrs = {"lambd": lambd}
         self._launch("HardShrinkGrad", AI_CORE, "HardShrinkGrad", inputs, result, attrs)
-        self._step("HardShrinkGrad", result, f"the operator itself, λ = {float(lambd):.9g}", first)
+        self._step("HardShrinkGrad", result, _itself(lambd), first)
         return result
 
     def hard_shrink(self, value: Value, lambd: np.float32) -> Value:
@@ -165,7 +180,7 @@ class Builder:
         result = self._allocate(value.shape, value.dtype)
         attrs = {"lambd": lambd}
         self._launch("HardShrink", AI_CORE, "HardShrink", (value.operand(),), result, attrs)
-        self._step("HardShrink", result, f"the operator itself, λ = {float(lambd):.9g}", first)
+        self._step("HardShrink", result, _itself(lambd), first)
         return result
 
     def view_copy(self, value: Value, name: str, desc: TensorDesc) -> None:
@@ -305,27 +320,43 @@ def _constant(numbers: tuple[int, ...]) -> Operand:
     return Operand(None, INT64, (len(numbers),), const=tuple(numbers))
 
 
+def _itself(lambd: np.float32) -> Text:
+    return Text("the operator itself, λ = {lambd}", lambd=f"{float(lambd):.9g}")
+
+
 def _outside_storage(name: str, desc: TensorDesc) -> Fault:
     low, high = desc.reach
     whole = Message(
         "EZ1001",
         ("aclTensor(... all its fields ...)",),
-        f"{name} (shape {shape_text(desc.shape)}, strides {shape_text(desc.strides)}, "
-        f"offset {desc.offset}) reaches storage elements {low} to {high} "
-        f"but its storage has {desc.storage_size}",
+        Text(
+            "{name} (shape {shape}, strides {strides}, offset {offset}) reaches storage elements "
+            "{low} to {high} but its storage has {size}",
+            name=name,
+            shape=shape_text(desc.shape),
+            strides=shape_text(desc.strides),
+            offset=desc.offset,
+            low=low,
+            high=high,
+            size=desc.storage_size,
+        ),
     )
     return Fault(
         "Contiguous",
         ACLNN_ERR_INNER_NULLPTR,
-        (Message("EZ1001", (), "a strided input view leaves its storage"), whole),
-        "offset plus strides must stay inside the storage shape (561103, not 161002: "
-        "the check sits inside an l0 operator)",
+        (Message("EZ1001", (), Text("a strided input view leaves its storage")), whole),
+        Text(
+            "offset plus strides must stay inside the storage shape (561103, not 161002: "
+            "the check sits inside an l0 operator)"
+        ),
     )
 
 
 def _not_prepared(op_type: str, l0: str, why: str) -> Fault:
-    message = Message("EZ9999", (_L0_NAMES.get(op_type, l0),), f"{op_type}: {why}")
-    return Fault(op_type, ACLNN_ERR_INNER_NULLPTR, (message,), "make the tensor contiguous first")
+    said = Text("{name}: {reason}", name=op_type, reason=why)
+    message = Message("EZ9999", (_L0_NAMES.get(op_type, l0),), said)
+    remedy = Text("make the tensor contiguous first")
+    return Fault(op_type, ACLNN_ERR_INNER_NULLPTR, (message,), remedy)
 
 
 def _as_strided_fault(desc: TensorDesc, soc: Soc) -> str:
@@ -337,9 +368,9 @@ def _as_strided_fault(desc: TensorDesc, soc: Soc) -> str:
     if not soc.is_regbase:
         return ""
     if any(t < 0 and s > 1 for t, s in zip(desc.strides, desc.shape)):
-        return "the AsStrided tiling of this chip refuses a negative stride"
+        return Text("the AsStrided tiling of this chip refuses a negative stride")
     if desc.storage_size > desc.offset and (desc.storage_size - desc.offset) % 2**32 == 0:
-        return "the AsStrided tiling counts the storage modulo 2^32 and finds it empty"
+        return Text("the AsStrided tiling counts the storage modulo 2^32 and finds it empty")
     return ""
 
 
@@ -353,7 +384,7 @@ def _view_copy_fault(desc: TensorDesc, soc: Soc) -> str:
     storage = element_count(desc.storage_shape)
     for size, stride in zip(desc.shape, desc.strides):
         if stride < 0 and size > 1:
-            return "the ViewCopy tiling of this chip refuses a negative stride"
+            return Text("the ViewCopy tiling of this chip refuses a negative stride")
         if desc.offset + (size - 1) * stride > storage:
-            return "the ViewCopy tiling finds the output view outside its storage"
+            return Text("the ViewCopy tiling finds the output view outside its storage")
     return ""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
+from labkit.language import Text
 from labkit.op.contiguous import CopyStep
 from labkit.op.describe import TensorDesc, contiguous_strides
 from labkit.op.tables import Soc
@@ -35,24 +36,26 @@ def plan_delivery(out: TensorDesc, soc: Soc) -> Delivery:
     """The road from a contiguous result to the output view `out`."""
     if out.is_contiguous:
         if not soc.copies_into_contiguous_output:
-            return Delivery(
-                "redirect", "the output is contiguous: the last kernel writes it directly"
-            )
+            why = Text("the output is contiguous: the last kernel writes it directly")
+            return Delivery("redirect", why)
         if out.storage_size == out.size + out.offset:
-            return Delivery(
-                "redirect",
+            why = Text(
                 "the output is contiguous and ends where its storage ends: "
-                "the last kernel writes it directly",
+                "the last kernel writes it directly"
             )
-        return Delivery(
-            "memcpy",
-            f"on {soc.short} a contiguous output whose storage goes on behind it "
+            return Delivery("redirect", why)
+        why = Text(
+            "on {soc} a contiguous output whose storage goes on behind it "
             "is filled by a device copy",
+            soc=soc.short,
         )
+        return Delivery("memcpy", why)
     step = transpose_into(out)
     if step is not None:
-        return Delivery("Transpose", "the output's axes are a permutation of row-major", step=step)
-    return Delivery("ViewCopy", "the output has gaps or overlaps", core=view_copy_core(out, soc))
+        why = Text("the output's axes are a permutation of row-major")
+        return Delivery("Transpose", why, step=step)
+    why = Text("the output has gaps or overlaps")
+    return Delivery("ViewCopy", why, core=view_copy_core(out, soc))
 
 
 def transpose_into(out: TensorDesc) -> CopyStep | None:

@@ -1,8 +1,10 @@
 """One table for two languages: no sentence without a translation, none left over."""
 
 import ast
+import copy
 import json
 import pickle
+import re
 import string
 from functools import cache
 from pathlib import Path
@@ -11,7 +13,16 @@ import pytest
 
 from labkit import language
 from labkit.errors import LabValueError
+from labkit.explain.text import MARKS
+from labkit.explain.words import COUNTED
 from labkit.language import Text, gettext
+from labkit.op import socs
+from labkit.op.status import (
+    ACLNN_ERR_INNER_NULLPTR,
+    ACLNN_ERR_PARAM_INVALID,
+    ACLNN_ERR_PARAM_NULLPTR,
+)
+from labkit.op.tables import load_table
 
 LABKIT = Path(__file__).resolve().parents[2] / "labkit"
 SHARDS = sorted((LABKIT / "data" / "zh").glob("*.json"))
@@ -35,8 +46,23 @@ def sentences():
 
 
 def data_sentences():
-    """Sentences that stand in the tables of data/ and are shown to learners."""
-    return []
+    """Sentences that stand in tables and are shown to learners."""
+    steps = load_table("steps")["steps"]
+    yield "steps.json", [row["does"] for row in steps]
+    yield "steps.json", [row["function"] for row in steps if row["function"] == "not public"]
+    told = ("title", "document", "code", "seen", "sure", "mend")
+    yield "findings.json", [row[key] for row in load_table("findings")["findings"] for key in told]
+    codes = [row for row in load_table("codes")["codes"] if row["layer"] == "aclnn"]
+    yield "codes.json", [row["meaning"] for row in codes if row["code"] in STATUSES]
+    families = {soc.family for soc in socs().values()}
+    yield "socs.json", [name for name in families if re.search(r"\b[a-z]{3}", name)]
+    yield "explain/text.py", list(MARKS)
+    yield "explain/maker.py", ["caller", "workspace", "host"]
+    yield "explain/words.py", [text for pair in COUNTED.values() for text in pair]
+
+
+STATUSES = (ACLNN_ERR_PARAM_NULLPTR, ACLNN_ERR_PARAM_INVALID, ACLNN_ERR_INNER_NULLPTR)
+"""What phase 1 of the operator returns when it fails."""
 
 
 def translations():
@@ -100,3 +126,13 @@ def test_a_sentence_with_values_is_english_and_can_be_translated_later(monkeypat
     monkeypatch.setenv("LABKIT_LANG", "zh")
     assert gettext(text) == "设备给出 还差一点"
     assert gettext("no such sentence") == "no such sentence"
+
+
+def test_a_sentence_with_values_is_a_str_wherever_one_is_wanted():
+    text = Text("{n} bytes, {why}", n=3, why=Text("not yet"))
+    plain = "3 bytes, not yet"
+    assert text == plain and hash(text) == hash(plain) and {text: 1}[plain] == 1
+    assert json.dumps({text: text}) == json.dumps({plain: plain})
+    for made in (copy.deepcopy(text), pickle.loads(pickle.dumps(text))):
+        assert made == plain and made.values == text.values
+    assert type(str(text)) is str and f"{text:>20}" == f"{plain:>20}"

@@ -1,0 +1,1 @@
+check("cut by share", (65, "float32"))

@@ -1,0 +1,21 @@
+my_program = """
+aclrtMalloc(&selfAddr, 16, ACL_MEM_MALLOC_HUGE_FIRST)
+aclrtMalloc(&outAddr, 16, ACL_MEM_MALLOC_HUGE_FIRST)
+aclrtMemcpy(selfAddr, 16, selfHost, 16, ACL_MEMCPY_HOST_TO_DEVICE)
+self = aclCreateTensor(selfDim, 2, ACL_FLOAT, selfStride, 0, ACL_FORMAT_ND, selfDim, 2, selfAddr)
+out = aclCreateTensor(outDim, 2, ACL_FLOAT, outStride, 0, ACL_FORMAT_ND, outDim, 2, outAddr)
+lambd = aclCreateScalar(&lambdValue, ACL_FLOAT)
+aclnnHardshrinkGetWorkspaceSize(self, lambd, out, &workspaceSize, &executor)
+if (workspaceSize > 0) aclrtMalloc(&workspace, workspaceSize, ACL_MEM_MALLOC_HUGE_FIRST)
+aclnnHardshrink(workspace, workspaceSize, executor, stream)
+aclrtSynchronizeStream(stream)
+aclrtMemcpy(outHost, 16, outAddr, 16, ACL_MEMCPY_DEVICE_TO_HOST)
+aclDestroyTensor(self)
+aclDestroyTensor(out)
+aclDestroyScalar(lambd)
+aclrtFree(selfAddr)
+aclrtFree(outAddr)
+if (workspaceSize > 0) aclrtFree(workspace)
+"""
+
+check("host order", my_program)

@@ -1,0 +1,21 @@
+my_program = """
+aclrtFree(selfAddr)
+aclrtMemcpy(selfAddr, 16, selfHost, 16, ACL_MEMCPY_HOST_TO_DEVICE)
+out = aclCreateTensor(outDim, 2, ACL_FLOAT, outStride, 0, ACL_FORMAT_ND, outDim, 2, outAddr)
+aclnnHardshrinkGetWorkspaceSize(self, lambd, out, &workspaceSize, &executor)
+aclrtMalloc(&outAddr, 16, ACL_MEM_MALLOC_HUGE_FIRST)
+aclrtSynchronizeStream(stream)
+lambd = aclCreateScalar(&lambdValue, ACL_FLOAT)
+self = aclCreateTensor(selfDim, 2, ACL_FLOAT, selfStride, 0, ACL_FORMAT_ND, selfDim, 2, selfAddr)
+if (workspaceSize > 0) aclrtMalloc(&workspace, workspaceSize, ACL_MEM_MALLOC_HUGE_FIRST)
+aclrtMalloc(&selfAddr, 16, ACL_MEM_MALLOC_HUGE_FIRST)
+if (workspaceSize > 0) aclrtFree(workspace)
+aclrtMemcpy(outHost, 16, outAddr, 16, ACL_MEMCPY_DEVICE_TO_HOST)
+aclDestroyScalar(lambd)
+aclrtFree(outAddr)
+aclDestroyTensor(out)
+aclDestroyTensor(self)
+aclnnHardshrink(workspace, workspaceSize, executor, stream)
+"""
+
+check("host order", my_program)

@@ -1,0 +1,1 @@
+check("late empties", ((0,), (5,), (7,)))

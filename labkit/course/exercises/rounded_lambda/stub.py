@@ -1,0 +1,1 @@
+check("rounded lambda", (0.5, 0.5))

@@ -1,0 +1,218 @@
+"""What the contract panel was asked: a call as it is typed and chosen, and its descriptors."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Any
+
+from labkit.errors import LabValueError
+from labkit.explore.contract_presets import (
+    CHIPS,
+    DTYPES,
+    LAYOUTS,
+    NULL,
+    OPERATORS,
+    POINTERS,
+    PRESETS,
+    SCALAR_CHOICES,
+    VIEWS,
+)
+from labkit.language import gettext as _
+from labkit.op import Scalar, TensorDesc, find_soc
+from labkit.op.describe import contiguous_strides, element_count
+from labkit.op.dtypes import data_type
+
+__all__ = ["ContractState", "changed"]
+
+_TENSORS = ("grad", "self", "out")
+_MOST_AXES = 25
+"""As many axes as a shape of the framework holds (cann/metadef exe_graph/runtime/shape.h:25)."""
+
+
+@dataclass(frozen=True)
+class ContractState:
+    """A call as it is typed and chosen.
+
+    Of each tensor a dtype (or "null"), the sizes of its axes as text ("" is
+    0-d) and how it lies in its storage; λ as text with its dtype (or "null").
+    `preset` names the telling call that this is, or is "own".
+    """
+
+    preset: str = "plain"
+    operator: str = "backward"
+    soc: str = CHIPS[0]
+    view: str = "checks"
+    grad_dtype: str = "float32"
+    grad_shape: str = "2, 3"
+    grad_layout: str = LAYOUTS[0]
+    self_dtype: str = "float32"
+    self_shape: str = "3"
+    self_layout: str = LAYOUTS[0]
+    lambd: str = "0.5"
+    lambd_dtype: str = "float32"
+    out_dtype: str = "float32"
+    out_shape: str = "2, 3"
+    out_layout: str = LAYOUTS[0]
+    pointers: str = POINTERS[0]
+
+    def tensor(self, name: str) -> TensorDesc | None:
+        """The tensor "grad", "self" or "out"; None for a null pointer."""
+        dtype = getattr(self, f"{name}_dtype")
+        if dtype == NULL:
+            return None
+        shape = tuple(int(size) for size in re.findall(r"\d+", getattr(self, f"{name}_shape")))
+        return _laid_out(dtype, shape, getattr(self, f"{name}_layout"))
+
+    def scalar(self) -> Scalar | None:
+        """λ as an aclScalar; None for a null pointer.
+
+        Raises `LabValueError` for a number that a scalar of this dtype cannot hold.
+        """
+        if self.lambd_dtype == NULL:
+            return None
+        number = _number(self.lambd)
+        if isinstance(number, complex) and not self.lambd_dtype.startswith("complex"):
+            raise LabValueError(
+                _("λ is {typed}, which a {dtype} scalar cannot hold; choose complex64").format(
+                    typed=self.lambd, dtype=self.lambd_dtype
+                )
+            )
+        return Scalar(number, self.lambd_dtype)
+
+
+def _laid_out(dtype: str, shape: tuple[int, ...], layout: str) -> TensorDesc:
+    """A tensor of that shape, lying in its storage as `layout` says."""
+    dense = contiguous_strides(shape)
+    if layout == LAYOUTS[1] and len(shape) > 1:
+        storage = (*shape[:-2], shape[-1], shape[-2])
+        strides = contiguous_strides(storage)
+        turned = (*strides[:-2], strides[-1], strides[-2])
+        return TensorDesc(dtype, shape, turned, storage_shape=storage)
+    if layout == LAYOUTS[2] and shape:
+        last = max(shape[-1] - 1, 0)
+        return TensorDesc(dtype, shape, (*dense[:-1], -1), last, shape)
+    if layout == LAYOUTS[3]:
+        return TensorDesc(dtype, shape, tuple(2 * step for step in dense), storage_shape=shape)
+    if layout == LAYOUTS[4]:
+        return TensorDesc(dtype, shape, offset=element_count(shape), storage_shape=shape)
+    return TensorDesc(dtype, shape)
+
+
+# -- what may be typed ---------------------------------------------------------------
+
+
+def read_shape(value: Any) -> str:
+    """A shape as the panel writes it; takes (2, 3), "2, 3", "[2,3]", "2 x 3", and "" for 0-d.
+
+    >>> read_shape((2, 3)), read_shape("2×3"), read_shape("()")
+    ('2, 3', '2, 3', '')
+    """
+    if isinstance(value, str):
+        text = value.strip()
+        inner = text[1:-1] if text[:1] + text[-1:] in ("()", "[]") else text
+        inner = inner.strip().removesuffix(",")
+        parts = re.split(r"\s*[,x×]\s*|\s+", inner) if inner else []
+    else:
+        try:
+            text, parts = str(value), [str(size) for size in value]
+        except TypeError:
+            text, parts = str(value), [str(value)]
+    sizes = [int(part) if re.fullmatch(r"[0-9]{1,10}", part) else -1 for part in parts]
+    if len(sizes) > _MOST_AXES or any(not 0 <= size < 2**31 for size in sizes):
+        raise LabValueError(
+            _("{typed} is no shape; right would be sizes such as 2, 3, or nothing for 0-d").format(
+                typed=repr(text[:40])
+            )
+        )
+    return ", ".join(map(str, sizes))
+
+
+def read_lambd(value: Any) -> str:
+    """λ as it was typed; raises `LabValueError` for what is no number at all.
+
+    >>> read_lambd(" −0.5 "), read_lambd(2 + 1j)
+    ('−0.5', '2+1j')
+    """
+    text = str(value).strip().strip("()")
+    try:
+        _number(text)
+    except ValueError:
+        raise LabValueError(
+            _("{typed} is no λ; right would be a number such as 0.3, −1, 2+1j, nan or inf").format(
+                typed=repr(text[:40])
+            )
+        ) from None
+    return text if len(text) <= 24 else repr(_number(text))
+
+
+def _number(text: str) -> complex | float:
+    plain = text.replace("−", "-").replace("∞", "inf")
+    plain = f"{plain[:-1]}j" if plain.endswith("i") else plain
+    try:
+        return float(plain)
+    except ValueError:
+        return complex(plain)
+
+
+def changed(state: ContractState, changes: dict[str, Any]) -> ContractState:
+    """The state with what was typed or chosen; raises `LabValueError` where it cannot be."""
+    wanted = dict(changes)
+    preset = wanted.pop("preset", "own" if _touches_the_call(wanted) else state.preset)
+    if preset != state.preset or "preset" in changes:
+        state = _at_preset(state, preset)
+    for name in _TENSORS:
+        if f"{name}_dtype" in wanted:
+            wanted[f"{name}_dtype"] = _dtype(f"{name}_dtype", wanted[f"{name}_dtype"], DTYPES)
+        if f"{name}_shape" in wanted:
+            wanted[f"{name}_shape"] = read_shape(wanted[f"{name}_shape"])
+    if "lambd_dtype" in wanted:
+        wanted["lambd_dtype"] = _dtype("lambd_dtype", wanted["lambd_dtype"], SCALAR_CHOICES)
+    if "lambd" in wanted:
+        if wanted["lambd"] is None:
+            wanted["lambd"], wanted["lambd_dtype"] = state.lambd, NULL
+        wanted["lambd"] = read_lambd(wanted["lambd"])
+    if "soc" in wanted:
+        wanted["soc"] = find_soc(wanted["soc"]).name
+    for name, known in _MENUS.items():
+        if name in wanted:
+            wanted[name] = _chosen(name, wanted[name], known)
+    return replace(state, **wanted)
+
+
+_MENUS = {
+    "operator": OPERATORS,
+    "view": VIEWS,
+    "pointers": POINTERS,
+    **{f"{name}_layout": LAYOUTS for name in _TENSORS},
+}
+
+
+def _touches_the_call(changes: dict[str, Any]) -> bool:
+    return bool(set(changes) - {"soc", "view"})
+
+
+def _at_preset(state: ContractState, preset: Any) -> ContractState:
+    if preset == "own":
+        return replace(state, preset="own")
+    fresh = ContractState(view=state.view, soc=state.soc)
+    found = PRESETS[_chosen("preset", preset, ("own", *PRESETS))]
+    return replace(fresh, preset=preset, **found[1])
+
+
+def _dtype(name: str, value: Any, known: tuple[str, ...]) -> str:
+    if value is None or value == NULL:
+        return NULL
+    found = data_type(value)
+    named = found.numpy_name or found.short
+    return _chosen(name, named, known)
+
+
+def _chosen(name: str, value: Any, known: tuple[str, ...]) -> str:
+    if value not in known:
+        raise LabValueError(
+            _("{name} is {value}; right would be one of: {known}").format(
+                name=name, value=repr(value), known="; ".join(known)
+            )
+        )
+    return str(value)
