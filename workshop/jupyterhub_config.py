@@ -89,6 +89,8 @@ c.Authenticator.username_pattern = r"[a-z][a-z0-9_-]{0,31}"
 c.SimpleLocalProcessSpawner.home_dir_template = str(FOLDER / "{username}")
 c.Spawner.notebook_dir = str(FOLDER / "{username}" / "course")
 c.Spawner.cmd = [str(Path(sys.executable).with_name("jupyterhub-singleuser"))]
+if os.geteuid() == 0:  # in a container, say: then the learners' servers are root's too
+    c.Spawner.args = ["--allow-root"]
 c.Spawner.default_url = "/lab/tree/00_start_here.ipynb"
 c.Spawner.mem_limit = os.environ.get("WORKSHOP_MEMORY", "4G")
 # The variables that set_env.sh sets must reach the learners' kernels.

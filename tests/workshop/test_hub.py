@@ -221,7 +221,7 @@ def test_each_has_a_home_and_a_limit_of_memory(answers, hub):
         *_, limit, folder, home = answers[name]
         assert limit == 3 * 1024**3
         assert Path(home) == hub.folder / "learners" / name
-        assert Path(folder).is_relative_to(hub.folder / "learners" / name / "course")
+        assert Path(folder).is_relative_to(hub.folder / "learners" / name)
 
 
 def test_each_has_the_course_in_both_languages(answers, hub):
