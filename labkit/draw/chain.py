@@ -317,8 +317,8 @@ def chain_alt_text(plan: Plan) -> str:
         if row.after:
             kind += _(", ") + _flow(row.before, row.after, 1e9)
         why = _(row.why)
-        lines = _kernel_lines(plan, row)
-        kernels = _(", ").join(" ".join(map(_, filter(None, line[::2]))) for line in lines)
+        right = _kernel_lines(plan, row)
+        kernels = _(", ").join(" ".join(map(_, filter(None, line[::2]))) for line in right)
         if kernels:
             why += _("; ") + kernels
         told.append(_("{step} ({what}): {why}.").format(step=name, what=kind, why=why.rstrip(".")))

@@ -197,10 +197,10 @@ def _pipes(sheet: Sheet, view: TilingView) -> None:
         x = left + cycle * scale
         sheet.line([(x, y), (x, y + 4)], colours.line)
         sheet.text(x, y + 18, grouped(cycle), colours.muted, size=Size.SMALL, align="center")
-    wide = sheet.text(_LEFT, y + 36, "model cycles", colours.edge, size=Size.SMALL, bold=True)
+    label = sheet.text(_LEFT, y + 36, "model cycles", colours.edge, size=Size.SMALL, bold=True)
     for row, told in enumerate(view.cycles_words()):
-        x = _LEFT + (0 if row else wide + 10)
-        room = _WIDE - (0 if row else wide + 10)
+        x = _LEFT + (0 if row else label + 10)
+        room = _WIDE - (0 if row else label + 10)
         sheet.text(x, y + 36 + 18 * row, told, colours.muted, size=Size.SMALL, room=room)
 
 

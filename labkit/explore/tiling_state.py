@@ -52,8 +52,8 @@ def changed(state: TilingState, changes: dict[str, Any]) -> TilingState:
     if "total" in wanted:
         wanted["total"] = read_count("total", wanted["total"])
         if wanted["total"] > MOST:
-            told = _("total is {total}; right would be 0 to 2^{most}")
-            raise LabValueError(told.format(total=wanted["total"], most=MOST_DOUBLINGS))
+            told = _("total is more than the picture holds; right would be 0 to 2^{most}")
+            raise LabValueError(told.format(most=MOST_DOUBLINGS))
     if "dtype" in wanted:
         wanted["dtype"] = _chosen("dtype", _dtype_name(wanted["dtype"]), DTYPES)
     if "op" in wanted:
@@ -87,10 +87,8 @@ def read_count(name: str, value: Any) -> int:
     written = re.sub(r"[\s_,\u202f]", "", str(value)) if isinstance(value, str) else ""
     found = _COUNT.fullmatch(written) if len(written) <= 20 and written.isascii() else None
     if found:
-        count = int(found["base"])
-        if found["power"]:
-            count **= int(found["power"])
-        return count * 10 ** int(found["zeros"] or 0)
+        base, power = int(found["base"]), int(found["power"] or 1)
+        return int(base**power) * int(10 ** int(found["zeros"] or 0))
     if not isinstance(value, (str, bool)) and hasattr(value, "__index__"):
         count = value.__index__()
         if count >= 0:

@@ -240,6 +240,8 @@ def test_what_is_no_count_is_told_and_the_good_picture_stays(panel, typed):
     ("changes", "told"),
     [
         ({"total": MOST + 1}, "right would be 0 to 2\\^31"),
+        ({"total": 10**5000}, "right would be 0 to 2\\^31"),
+        ({"total": "999999^999"}, "right would be 0 to 2\\^31"),
         ({"core": 72}, "this chip has the cores 0 to 71"),
         ({"soc": "950z"}, "no chip named"),
         ({"soc": "Ascend950PR_950z", "core": 8}, "cores 0 to 7"),
