@@ -11,13 +11,13 @@ import sys
 from collections import Counter
 from typing import Any
 
-from labkit.course.exercise import Exercise, exercise, exercise_names
+from labkit.course.exercise import Exercise, exercise
 from labkit.course.judge import Verdict
 from labkit.course.progress import note, states
 from labkit.host.device import Device
 from labkit.language import gettext as _
 
-__all__ = ["Page", "Verdict", "check", "exercises", "hint", "solution"]
+__all__ = ["Page", "Verdict", "check", "hint", "solution"]
 
 _HINTS: Counter[str] = Counter()
 
@@ -33,11 +33,6 @@ class Page:
 
     def _repr_markdown_(self) -> str:
         return self.markdown
-
-
-def exercises(notebook: int | None = None) -> tuple[str, ...]:
-    """The names of the exercises, of all notebooks or of one."""
-    return tuple(name for name in exercise_names() if notebook in (None, exercise(name).notebook))
 
 
 def check(name: str, answer: Any, device: Device | None = None) -> Verdict:

@@ -75,14 +75,15 @@ class Exercise:
 
 
 @cache
-def exercise_names() -> tuple[str, ...]:
-    """The names of all exercises, in the order of the notebooks."""
+def exercise_names(notebook: int | None = None) -> tuple[str, ...]:
+    """The names of the exercises in the order of the notebooks: of all, or of one."""
     found = [
         exercise(folder.name.replace("_", " "))
         for folder in _FOLDER.iterdir()
         if folder.is_dir() and (folder / "check.py").is_file()
     ]
-    return tuple(e.name for e in sorted(found, key=lambda e: (e.notebook, e.name)))
+    found.sort(key=lambda e: (e.notebook, e.name))
+    return tuple(e.name for e in found if notebook in (None, e.notebook))
 
 
 @cache

@@ -195,7 +195,7 @@ def _row(plan: Plan) -> float:
 def _gutter(sheet: Sheet, view: StepsView) -> None:
     """The names of the layers, at the left."""
     ink, muted = sheet.colours.ink, sheet.colours.muted
-    rows = [
+    rows: list[tuple[float, str, str]] = [
         (_CHECK_TOP + 15, "aclnn (L2)", "Check…"),
         (_LANES["gradOutput"] + 60, "l0", "operators"),
         (_LAUNCH_TOP + 16, "definition", "launches"),
@@ -328,8 +328,8 @@ def _workspace(sheet: Sheet, plan: Plan) -> None:
         size = f"{grouped(bucket.size)} B"
         if text_width(size, Size.NAMES) > _LEFT - 28:
             size = f"{short_bytes(bucket.size)}B"
-        at = (20, top + (24 if high > 24 else 11))
-        sheet.text(*at, size, colours.muted, size=Size.NAMES, room=_LEFT - 26)
+        below = top + (24 if high > 24 else 11)
+        sheet.text(20, below, size, colours.muted, size=Size.NAMES, room=_LEFT - 26)
     for member, place in member_boxes(plan):
         _member(sheet, plan, member, place)
     total, most = plan.workspace_size, max(alive(plan))

@@ -156,7 +156,8 @@ def plan_of(state: ChainState) -> Plan:
 
 @lru_cache(maxsize=64)
 def _chain(call: tuple[str, ...]) -> Chain:
-    return explain(plan_of(ChainState(**dict(zip(_CALL, call)))))
+    fields: dict[str, Any] = dict(zip(_CALL, call))
+    return explain(plan_of(ChainState(**fields)))
 
 
 def chain_of(state: ChainState) -> Chain:
@@ -182,7 +183,8 @@ def changed(state: ChainState, changes: dict[str, Any]) -> ChainState:
     step = wanted.pop("step", None)
     if wanted.get("shapes") == "":
         del wanted["shapes"]
-    new = replace(state, **{name: _READ.get(name, _menu)(name, v) for name, v in wanted.items()})
+    read: dict[str, Any] = {n: _READ.get(n, _menu)(n, value) for n, value in wanted.items()}
+    new = replace(state, **read)
     chain = chain_of(new)
     place = _same_step(state, chain) if step is None else _step_number(step, chain)
     return replace(new, preset=_preset_name(new), step=place)

@@ -94,7 +94,13 @@ class Task:
         reads, writes = _ACCESS.get(launch.op_type, _dense)(launch, inputs, output)
         own = () if workspace is None else (workspace,)
         return cls(
-            launch.op_type, launch.core, (*inputs, output, *own), reads, writes, launch.attrs, launch
+            launch.op_type,
+            launch.core,
+            (*inputs, output, *own),
+            reads,
+            writes,
+            launch.attrs,
+            launch,
         )
 
     def run(self, heap: Heap) -> None:

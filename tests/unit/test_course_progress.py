@@ -7,13 +7,13 @@ import sys
 import pytest
 
 import labkit
-from labkit.course import check, exercises, progress, solution
+from labkit.course import check, exercise_names, progress, solution
 from labkit.course.copy import RECORD
 from labkit.course.exercise import exercise
 from labkit.course.progress import FILE, note, states
 
 module = sys.modules["labkit.course.progress"]
-NAMES = exercises()
+NAMES = exercise_names()
 ONE, TWO = NAMES[0], NAMES[1]
 
 
@@ -68,7 +68,7 @@ def test_the_table_has_a_line_for_each_notebook():
 
 def test_one_notebook_may_be_asked_for():
     shown = progress(1)
-    assert shown.notebooks == (1,) and tuple(shown.states) == exercises(1)
+    assert shown.notebooks == (1,) and tuple(shown.states) == exercise_names(1)
     assert tuple(progress(99).states) == ()
 
 

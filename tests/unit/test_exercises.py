@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import labkit
-from labkit.course import check, exercises, hint, show, solution
+from labkit.course import check, exercise_names, hint, show, solution
 from labkit.course import check as _check
 from labkit.course.exercise import KINDS, exercise
 
@@ -38,23 +38,23 @@ def run_cell(source, device):
 
 
 def test_there_are_exercises_of_every_kind():
-    assert {exercise(name).kind for name in exercises()} == set(KINDS)
+    assert {exercise(name).kind for name in exercise_names()} == set(KINDS)
 
 
-@pytest.mark.parametrize("name", exercises())
+@pytest.mark.parametrize("name", exercise_names())
 def test_each_solution_passes(device, name):
     verdict = run_cell(exercise(name).solution, device)
     assert verdict, verdict
 
 
-@pytest.mark.parametrize("name", exercises())
+@pytest.mark.parametrize("name", exercise_names())
 def test_each_stub_runs_and_does_not_pass(device, name):
     verdict = run_cell(exercise(name).stub, device)
     assert not verdict and repr(verdict).startswith(f"{name}: not yet")
     assert "raised" not in repr(verdict), verdict
 
 
-@pytest.mark.parametrize("name", exercises())
+@pytest.mark.parametrize("name", exercise_names())
 @pytest.mark.parametrize("chosen", ["en", "zh"])
 def test_each_has_a_task_three_hints_and_an_explanation_in_both_languages(name, chosen):
     asked = exercise(name)
@@ -66,7 +66,7 @@ def test_each_has_a_task_three_hints_and_an_explanation_in_both_languages(name, 
     assert [bool(chinese.search(text)) for text in texts] == [chosen == "zh"] * 5
 
 
-@pytest.mark.parametrize("name", exercises())
+@pytest.mark.parametrize("name", exercise_names())
 def test_each_stands_in_its_notebook(name):
     asked = exercise(name)
     (path,) = (ROOT / "notebooks").glob(f"{asked.notebook:02}_*.ipynb")
@@ -75,7 +75,7 @@ def test_each_stands_in_its_notebook(name):
     assert "".join(cells[f"{asked.cell}-text"]["source"]) == asked.text("en")
 
 
-@pytest.mark.parametrize("name", exercises())
+@pytest.mark.parametrize("name", exercise_names())
 @pytest.mark.parametrize("answer", [None, "two words", 7, (), {}, lambda *_: 1 / 0, print])
 def test_an_answer_of_any_kind_gets_a_verdict(device, name, answer):
     assert not check(name, answer, device)

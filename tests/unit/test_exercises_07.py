@@ -33,17 +33,17 @@ def ceil(number, step):
 
 def test_the_truth_has_the_surprises_in_it():
     found = truth()
-    assert found["16 fp16, 72 cores"] == (16, 1, 1)
-    assert found["73 fp32, 72 cores"] == (37, 2, 0)
-    assert found["1024 bf16, 56 cores"][2] == 27 and found["1025 bf16, 72 cores"][2] == 283
+    assert found["16 fp16 on 72 cores"] == (16, 1, 1)
+    assert found["73 fp32 on 72 cores"] == (37, 2, 0)
+    assert found["1024 bf16 on 56 cores"][2] == 27 and found["1025 bf16 on 72 cores"][2] == 283
 
 
 def test_lists_are_as_good_as_tuples_and_all_cores_is_a_wrong_answer():
     answer = {name: list(cut) for name, cut in truth().items()}
     assert check("block dim", answer)
-    answer["73 fp32, 72 cores"] = [72, 2, 0]
+    answer["73 fp32 on 72 cores"] = [72, 2, 0]
     verdict = check("block dim", answer)
-    assert "5 of 6" in repr(verdict) and "look again at: 73 fp32, 72 cores" in repr(verdict)
+    assert "5 of 6" in repr(verdict) and "look again at: 73 fp32 on 72 cores" in repr(verdict)
     assert "37" not in repr(verdict)
 
 

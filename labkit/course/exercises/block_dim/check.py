@@ -16,12 +16,12 @@ _CHIPS = {72: "Ascend950PR_9599", 56: "Ascend950DT_9571", 8: "Ascend950PR_950z"}
 """A chip of the 950 family for each number of vector cores."""
 
 CALLS: dict[str, tuple[int, str, int]] = {
-    "16 fp16, 72 cores": (16, "float16", 72),
-    "73 fp32, 72 cores": (73, "float32", 72),
-    "1000 fp32, 8 cores": (1000, "float32", 8),
-    "1024 bf16, 56 cores": (1024, "bfloat16", 56),
-    "1025 bf16, 72 cores": (1025, "bfloat16", 72),
-    "a million fp16, 56 cores": (1_000_000, "float16", 56),
+    "16 fp16 on 72 cores": (16, "float16", 72),
+    "73 fp32 on 72 cores": (73, "float32", 72),
+    "1000 fp32 on 8 cores": (1000, "float32", 8),
+    "1024 bf16 on 56 cores": (1024, "bfloat16", 56),
+    "1025 bf16 on 72 cores": (1025, "bfloat16", 72),
+    "a million fp16 on 56 cores": (1_000_000, "float16", 56),
 }
 """Elements, dtype and cores of each call."""
 
