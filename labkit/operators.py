@@ -37,6 +37,7 @@ def open_device(
     strict: bool = True,
     kernel_workspaces: str | Mapping[str, int] = "auto",
     npu: Any = None,
+    stream: int | None = None,
 ) -> Device:
     """Open a device; use it in a `with` block or close it.
 
@@ -47,6 +48,9 @@ def open_device(
     "910b", "a3", "910"); for the NPU it is what the chip must be. `strict`,
     `kernel_workspaces`: see `labkit.sim.SoftwareNpu`; `npu` is a
     `SoftwareNpu` to open a device on, so that several may share one machine.
+    `stream` is an aclrtStream of another library in this process, as a number
+    (of torch_npu: `torch_npu.npu.current_stream().npu_stream`); the device
+    works on it, waits for it, and leaves it alive.
 
     >>> import labkit
     >>> with labkit.open_device("sim", soc="910b") as dev:
@@ -75,7 +79,7 @@ def open_device(
         )
         return made
 
-    return open_device_on("sim" if npu is not None else asked, index, soc, software, fits)
+    return open_device_on("sim" if npu is not None else asked, index, soc, software, fits, stream)
 
 
 def default_device() -> Device:

@@ -37,25 +37,31 @@ def open_device_on(
     soc: str | None,
     software: Callable[[], CInterface],
     fits: Callable[[str], bool],
+    stream: int | None = None,
 ) -> Device:
     """Open the device of that kind; `software` makes the software NPU when it is wanted.
 
     `fits` tells whether a chip, by its name, is the `soc` that was asked for.
     """
     if kind == "sim":
-        return Device(software(), kind="sim", index=index, why="the software NPU was asked for")
+        why = "the software NPU was asked for"
+        return Device(software(), kind="sim", index=index, why=why, stream=stream)
     if forked():
         raise DeviceNotAvailable(fork_refusal())
     if kind == "npu":
-        return _open_npu(index, soc, fits, "the NPU was asked for")
+        return _open_npu(index, soc, fits, "the NPU was asked for", stream)
+    if stream is not None:  # it is of one library, so which one must be said
+        raise LabValueError("a stream goes with a device kind: right would be kind='npu'")
     try:
-        return _open_npu(index, soc, fits, "an NPU answered")
+        return _open_npu(index, soc, fits, "an NPU answered", None)
     except LabError as error:
         reason = str(error).splitlines()[0].split(". ")[0].rstrip(".")
     return Device(software(), kind="sim", index=index, why=reason[:1].lower() + reason[1:])
 
 
-def _open_npu(index: int, soc: str | None, fits: Callable[[str], bool], why: str) -> Device:
+def _open_npu(
+    index: int, soc: str | None, fits: Callable[[str], bool], why: str, stream: int | None
+) -> Device:
     library = require_npu()
     if library.simulated and os.environ.get("LABKIT_ALLOW_SIMULATED") != "1":
         raise DeviceNotAvailable(
@@ -64,7 +70,7 @@ def _open_npu(index: int, soc: str | None, fits: Callable[[str], bool], why: str
         )
     device: Any = None
     try:
-        device = Device(library, kind="npu", index=index, why=why)
+        device = Device(library, kind="npu", index=index, why=why, stream=stream)
     except AclError as error:
         raise DeviceNotAvailable(_refused(library, index, error)) from error
     if soc is not None and not fits(device.soc):

@@ -36,17 +36,27 @@ class Device:
     Made by `labkit.open_device`; a context manager. `kind` is "npu" or
     "sim", `name` what it is ("software NPU as Ascend950PR_9599", or the chip),
     `soc` the chip's name, `why` one line on how it was chosen, `record` every
-    C call made on it (the last ten thousand).
+    C call made on it (the last ten thousand). `stream` is a stream of somebody
+    else's to work on: it is waited for and never destroyed.
 
     Every method may be called from any thread. In a forked child the device
     cannot be used: start workers with `multiprocessing.get_context("spawn")`.
     """
 
-    def __init__(self, interface: CInterface, *, kind: str, index: int, why: str) -> None:
+    def __init__(
+        self,
+        interface: CInterface,
+        *,
+        kind: str,
+        index: int,
+        why: str,
+        stream: int | None = None,
+    ) -> None:
         self.kind, self.index, self.why = kind, index, why
         self.interface = interface
         self.api = CApi(interface)
         self.stream: Any = None
+        self._lent_stream = stream
         self.soc = ""
         self.name = interface.source
         self._pid = os.getpid()
@@ -67,9 +77,12 @@ class Device:
         self._session = Session.enter(self.api, self.kind)
         self.api.check("aclrtSetDevice", self.index)
         self._set = True
-        stream = ffi().new("aclrtStream *")
-        self.api.check("aclrtCreateStream", stream)
-        self.stream = stream[0]
+        if self._lent_stream is not None:
+            self.stream = ffi().cast("aclrtStream", self._lent_stream)
+        else:
+            stream = ffi().new("aclrtStream *")
+            self.api.check("aclrtCreateStream", stream)
+            self.stream = stream[0]
         name = self.api.call("aclrtGetSocName")
         self.soc = "" if name == ffi().NULL else ffi().string(name).decode()
         if self.kind == "npu":
@@ -151,7 +164,8 @@ class Device:
 
         if self.stream is not None:
             attempt(self.api.check, "aclrtSynchronizeStream", self.stream)
-            attempt(self.api.check, "aclrtDestroyStream", self.stream)
+            if self._lent_stream is None:
+                attempt(self.api.check, "aclrtDestroyStream", self.stream)
             self.stream = None
         if self._set:
             attempt(self.api.check, "aclrtResetDevice", self.index)
