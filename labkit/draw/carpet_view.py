@@ -137,10 +137,14 @@ def landmarks(view: CarpetView) -> list[tuple[int, str, bool]]:
     edge = view.edge()
     found = []
     for sign, plus in ((0, "+"), (SIGN, "−")):
-        half = [(0, f"{plus}0", False), (one, f"{plus}1", False)]
-        half += [(infinity, f"{plus}∞", False), (infinity + 1, "nan", False)]
+        half = [
+            (0, f"{plus}0", False),
+            (infinity, f"{plus}∞", False),
+            (infinity + 1, "nan", False),
+        ]
+        if abs(one - edge) > 256:  # else its name would stand beside that of λ
+            half.append((one, f"{plus}1", False))
         if edge >= 0:
-            half = [mark for mark in half if abs(mark[0] - edge) > 256 or mark[0] in (0, infinity)]
             half.append((edge, f"to {plus}λ", True))
         found += [
             (sign | pattern, f"{words}  {sign | pattern:04x}", loud)

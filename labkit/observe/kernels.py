@@ -2,9 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-__all__ = ["Api", "Observation", "ObservedKernel", "Statistic"]
+from labkit.op.plan import Launch
+
+__all__ = ["Api", "Observation", "ObservedKernel", "Statistic", "kernel_name", "l0_name"]
+
+
+def l0_name(launch: Launch) -> str:
+    """The l0 function that launches a kernel, as profiles and logs name it.
+
+    Sources: cann/ops-math c4193324 conversion/*/op_api and math/cast/op_api,
+    cann/ops-nn e5c3fa93 activation/hard_shrink_grad/op_api.
+    """
+    if launch.core == "RTS":
+        return "CopyNpuToNpu"
+    if launch.op_type.startswith("HardShrink"):
+        return launch.op_type
+    return launch.op_type + ("AiCpu" if launch.core == "AICPU" else "AiCore")
+
+
+def kernel_name(operator: str, launch: Launch) -> str:
+    """A kernel's name in a profile: operator, l0 function, op type."""
+    return f"{operator}_{l0_name(launch)}_{launch.op_type}"
 
 
 @dataclass(frozen=True)
@@ -80,8 +100,6 @@ class Observation:
 
         A kernel's name is `operator_l0_optype`; kernels without a name are kept.
         """
-        from dataclasses import replace
-
         kept = tuple(
             kernel
             for kernel in self.kernels

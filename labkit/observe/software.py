@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from labkit.errors import LabValueError
-from labkit.observe.kernels import Observation, ObservedKernel
+from labkit.language import Text
+from labkit.language import gettext as _
+from labkit.observe.kernels import Observation, ObservedKernel, kernel_name
 
 if TYPE_CHECKING:
     from labkit.host.twophase import Call
@@ -24,11 +26,13 @@ def observe_software(call: Call) -> Observation:
     """
     if call.executed is None:
         raise LabValueError(
-            f"the call ran on {call.device}, which does not tell what it executed; right would be "
-            "a profile: labkit.observe.profile(script)"
+            _(
+                "the call ran on {device}, which does not tell what it executed; right would be "
+                "labkit.observe.observe(call), which makes it again under msprof"
+            ).format(device=call.device)
         )
     return Observation(
-        source=f"executed by the {call.device}; launches, not a measurement",
+        source=Text("executed by the software NPU as {chip}: launches, no measurement", chip=call.soc),
         kernels=tuple(_kernel(call.operator, task) for task in call.executed),
         measured=False,
     )
@@ -39,7 +43,7 @@ def _kernel(operator: str, task: Any) -> ObservedKernel:
     inputs = [operand for operand in launch.inputs if operand.const is None]
     return ObservedKernel(
         op_type=task.op_type,
-        name=f"{operator}_{launch.l0}_{task.op_type}",
+        name=kernel_name(operator, launch),
         core=task.core,
         task_type=task.core,
         input_shapes=tuple(operand.shape for operand in inputs),

@@ -1,8 +1,9 @@
 """Conversion between float32, float16 and bfloat16, as the Cast kernel rounds.
 
 Models cann/ops-math c4193324 math/cast/op_kernel/arch35/cast_struct.h:136-157:
-narrowing is to nearest even in INF/NAN mode. NaN stays NaN with its sign; the
-payload of a narrowed NaN is not settled by any public source.
+narrowing is to nearest even in INF/NAN mode. NaN stays NaN with its sign. The
+payload of a narrowed NaN is not settled by any public source; here its upper
+bits stay, so that bfloat16 to float32 and back gives every pattern again.
 """
 
 from __future__ import annotations
@@ -62,6 +63,8 @@ def _bfloat16_bits(bits: Array) -> Array:
     nan = (bits & np.uint32(0x7FFFFFFF)) > np.uint32(0x7F800000)
     odd = (bits >> np.uint32(16)) & np.uint32(1)
     rounded = (bits.astype(np.uint64) + np.uint64(0x7FFF) + odd) >> np.uint64(16)
-    quiet = (bits >> np.uint32(16)) | np.uint32(0x40)
-    narrow: Array = np.where(nan, quiet, rounded).astype(np.uint16)
+    upper = bits >> np.uint32(16)
+    # A NaN whose upper half alone would read as ∞ gets the quiet bit.
+    kept = np.where(upper & np.uint32(0x7F), upper, upper | np.uint32(0x40))
+    narrow: Array = np.where(nan, kept, rounded).astype(np.uint16)
     return narrow

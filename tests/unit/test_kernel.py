@@ -7,7 +7,15 @@ import pytest
 from exact import assert_same_bits
 
 from labkit.errors import LabValueError
-from labkit.op import HazardError, TilingError, hardshrink, hardshrink_grad, run_kernel, tile
+from labkit.op import (
+    HazardError,
+    TilingError,
+    data_type,
+    hardshrink,
+    hardshrink_grad,
+    run_kernel,
+    tile,
+)
 from labkit.op.kernel import check_local_start
 from labkit.op.program import MTE2, MTE3, V, program
 from labkit.op.schedule import CostModel, schedule
@@ -18,8 +26,6 @@ ORDERS = ("program", "early", "late", 1, 2, 3)
 
 
 def values(count, dtype, seed=0):
-    from labkit.op import data_type
-
     random = np.random.default_rng(seed)
     return random.standard_normal(count).astype(np.float32).astype(data_type(dtype).numpy)
 
@@ -43,6 +49,19 @@ def test_every_legal_order_gives_the_bits_of_the_fast_path(op, dtype, order, cou
 
 @pytest.mark.parametrize("tiles", [1, 2, 3])
 @pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_every_16_bit_pattern_comes_out_alike_as_gradient_and_as_x(dtype):
+    every = np.arange(1 << 16, dtype=np.uint16).view(data_type(dtype).numpy)
+    ones = np.ones_like(every)
+    cut = tile(1 << 16, dtype)
+    for grad, x in ((every, ones), (ones, every), (every, every)):
+        fast = hardshrink_grad(grad, x, 0.3).view(np.uint16)
+        slow = run_kernel(grad, x, 0.3, cut).out.view(np.uint16)
+        assert np.array_equal(fast, slow)
+    forward = run_kernel(None, every, 0.3, tile(1 << 16, dtype, op="hardshrink"))
+    assert np.array_equal(hardshrink(every, 0.3).view(np.uint16), forward.out.view(np.uint16))
+
+
 def test_one_two_and_three_tiles_give_the_same_bits(tiles, order):
     count = 9856 * tiles
     got, want = run("hardshrink_grad", count, "float32", order, cores=1)
