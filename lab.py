@@ -5,8 +5,8 @@
     python3 lab.py --run-only    set up, run the operator once, stop
     python3 lab.py test          set up for the tests and run all of them
 
-Everything is installed into `.venv` beside this file and nowhere else (the browser of the tests
-excepted, see `ensure_chromium`). The file `.venv/lab.json` says what is installed; it is written
+Everything is installed into `.venv` beside this file and nowhere else (what only the tests use
+excepted, see `ensure_packages`). The file `.venv/lab.json` says what is installed; it is written
 last, so an interrupted set-up is seen and made anew by the next run. Only Python's own library is
 used here, because this file runs before anything is installed.
 """
@@ -21,6 +21,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import sysconfig
 import time
 from pathlib import Path
 
@@ -420,22 +421,40 @@ def find_chromium() -> str | None:
     return next(filter(None, map(shutil.which, names + places)), None)
 
 
-def ensure_chromium() -> None:
-    """Install Debian's Chromium when there is none and we may; a failure is for the tests to tell.
+def python_header() -> str:
+    """Say where the C header of the environment's Python would be."""
+    return os.path.join(sysconfig.get_paths()["include"], "Python.h")
 
-    A font for the Chinese notebooks comes with it.
+
+def missing_packages() -> list[str]:
+    """List the Debian packages of what the tests use and this machine lacks.
+
+    A browser, with a font for the Chinese notebooks; and for the C++ programs a compiler, CMake
+    and the header and library of Python.
     """
-    if find_chromium():
+    python = "python{}.{}".format(*sys.version_info[:2])
+    there = {
+        ("chromium", "fonts-noto-cjk"): find_chromium(),
+        ("g++",): shutil.which("g++"),
+        ("cmake",): shutil.which("cmake"),
+        (f"lib{python}-dev",): os.path.exists(python_header()),
+    }
+    return [name for names, found in there.items() if not found for name in names]
+
+
+def ensure_packages() -> None:
+    """Install what the tests use, where apt-get is and we may; a failure is for the tests to tell."""
+    packages = missing_packages()
+    if not packages:
         return
     apt = shutil.which("apt-get")
     if not (apt and is_root() and os.path.exists("/etc/debian_version")):
-        say("No Chromium or Chrome found: see the browser tests' own words. (LABKIT_CHROMIUM")
-        say("names one; on Debian: sudo apt install chromium fonts-noto-cjk)")
+        say("Some tests need more than is here and will say so. On Debian:")
+        say(f"sudo apt install {' '.join(packages)}")
         return
-    say("Installing Chromium for the browser tests with apt-get (under a minute) ...")
+    say(f"Installing with apt-get for the tests: {', '.join(packages)} (under a minute) ...")
     start = time.monotonic()
     environment = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
-    packages = ["chromium", "fonts-noto-cjk"]
     output = follow([apt, "update"], environment) or follow(
         [apt, "install", "-y", "--no-install-recommends", *packages], environment
     )
@@ -481,7 +500,7 @@ def test_command(arguments: list[str]) -> list[str]:
 def run_tests(arguments: list[str]) -> int:
     """Set up for the tests and run them; returns pytest's exit code."""
     ensure_environment(["test"])
-    ensure_chromium()
+    ensure_packages()
     command = test_command(arguments)
     for name in OF_A_LEARNER:
         os.environ.pop(name, None)

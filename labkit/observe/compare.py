@@ -107,9 +107,7 @@ def compare(call: Call | Plan, observed: Observation, *, calls: int = 1) -> Comp
         for launch in launches[a:b]:
             number += 1
             why = missing_why(launch, plan)
-            lines.append(
-                Line(f"{number} {launch.op_type}", _KERNEL, _RUNS, NOTHING, MISSING, why)
-            )
+            lines.append(Line(f"{number} {launch.op_type}", _KERNEL, _RUNS, NOTHING, MISSING, why))
         for kernel in kept[c:d]:
             number += 1
             why = extra_why(kernel)

@@ -142,6 +142,8 @@ def _kernel_verdict(lines: tuple[Line, ...]) -> str:
     if differing:
         return _("differs: {fields}").format(fields=_(", ").join(differing))
     blank = [line for line in lines if line.verdict == NOT_TAKEN and line.predicted != NOTHING]
+    if len(blank) > 2:
+        return _("same, as far as taken")
     if blank:
         fields = _(", ").join(_(line.field) for line in blank)
         return _("same; not taken: {fields}").format(fields=fields)

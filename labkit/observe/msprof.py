@@ -15,6 +15,7 @@ from pathlib import Path
 
 from labkit.cann.find import find_cann
 from labkit.errors import DeviceNotAvailable
+from labkit.language import gettext as _
 from labkit.observe.kernels import Observation
 from labkit.observe.profile import ProfileError, read_profile
 
@@ -33,9 +34,11 @@ def find_msprof() -> Path:
             if os.access(install.root / place, os.X_OK):
                 return install.root / place
     raise DeviceNotAvailable(
-        "no msprof on this machine: it comes with the CANN toolkit (tools/profiler/bin), and "
-        "set_env.sh puts it on the path. Without an NPU, labkit.observe.observe_software(call) "
-        "tells what the software NPU executed"
+        _(
+            "no msprof on this machine: it comes with the CANN toolkit (tools/profiler/bin), and "
+            "set_env.sh puts it on the path. Without an NPU, "
+            "labkit.observe.observe_software(call) tells what the software NPU executed"
+        )
     )
 
 
@@ -70,13 +73,19 @@ def profile(
                 env={**os.environ, "LABKIT_DEVICE": "npu"},
             )
         except subprocess.TimeoutExpired as error:
-            raise ProfileError(f"msprof did not end within {seconds:g} s") from error
+            raise ProfileError(
+                _("msprof did not end within {seconds} s").format(seconds=f"{seconds:g}")
+            ) from error
         except OSError as error:
-            raise ProfileError(f"{tool} could not be started: {error.strerror}") from error
+            raise ProfileError(
+                _("{tool} could not be started: {error}").format(tool=tool, error=error.strerror)
+            ) from error
         words = (done.stderr.strip() or done.stdout.strip())[-2000:]
         if done.returncode:
-            raise ProfileError(f"msprof ended with {done.returncode}:\n{words}")
+            raise ProfileError(
+                _("msprof ended with {code}:").format(code=done.returncode) + f"\n{words}"
+            )
         try:
             return read_profile(target)
         except ProfileError as error:
-            raise ProfileError(f"{error}\nmsprof said:\n{words}") from error
+            raise ProfileError(f"{error}\n" + _("msprof said:") + f"\n{words}") from error

@@ -32,7 +32,9 @@ def observe_software(call: Call) -> Observation:
             ).format(device=call.device)
         )
     return Observation(
-        source=Text("executed by the software NPU as {chip}: launches, no measurement", chip=call.soc),
+        source=Text(
+            "executed by the software NPU as {chip}: launches, not a measurement", chip=call.soc
+        ),
         kernels=tuple(_kernel(call.operator, task) for task in call.executed),
         measured=False,
     )

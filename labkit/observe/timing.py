@@ -1,8 +1,11 @@
 """Timing the operator on a device: warm-up, events on one stream, medians; host apart from kernel.
 
-On an NPU the kernel time is what lies between two events on the stream, and the
-host time what the two phases take on the host, measured apart from it. On the
-software NPU only the host side is real, so only that is given, and it says so.
+On an NPU the kernel time is what lies between two events on the stream. The
+host's time is taken apart from it: phase 1, phase 2, and the wait of the
+synchronise. On the software NPU there is no kernel to time: the wait is then
+the time that this machine's CPU takes to compute, and it says so.
+
+All calls are alike, so phase 1 is that of a call which the op cache knows.
 
 The operator reads gradOutput and self and writes gradInput, each once: three
 times the tensor's bytes, which is what the bandwidth is computed from.
@@ -19,6 +22,7 @@ from typing import Any
 from labkit.cann.interface import ffi
 from labkit.errors import LabValueError
 from labkit.host.device import Device
+from labkit.language import gettext as _
 from labkit.op.dtypes import data_type
 from labkit.operators import default_device
 
@@ -29,9 +33,10 @@ _OPERATOR = "aclnnHardshrinkBackward"
 
 @dataclass(frozen=True)
 class Timing:
-    """Medians of one measurement, in seconds.
+    """Medians of one measurement, in seconds, each part by itself.
 
-    `host` is what both phases take on the host, `kernel` the time on the
+    `phase1` and `phase2` are what the two calls take on the host, `wait` the
+    synchronise behind them. `kernel` is the time between two events on the
     device, None on the software NPU, where nothing runs on a device.
     `bytes_moved` is what the kernel reads and writes.
     """
@@ -40,9 +45,21 @@ class Timing:
     dtype: str
     elements: int
     repeats: int
-    host: float
+    phase1: float
+    phase2: float
+    wait: float
     kernel: float | None
     bytes_moved: int
+
+    @property
+    def host(self) -> float:
+        """Both phases."""
+        return self.phase1 + self.phase2
+
+    @property
+    def total(self) -> float:
+        """From the beginning of phase 1 to the end of the synchronise, allocation left out."""
+        return self.host + self.wait
 
     @property
     def bandwidth(self) -> float | None:
@@ -51,18 +68,35 @@ class Timing:
 
     def __str__(self) -> str:
         told = [
-            f"{self.elements} {self.dtype} elements on the {self.device}, median of {self.repeats}",
-            f"host, both phases: {self.host * 1e6:.1f} µs",
+            _("{n} {dtype} elements on the {device}, medians of {repeats}").format(
+                n=self.elements, dtype=self.dtype, device=self.device, repeats=self.repeats
+            ),
+            _("host: phase 1 {phase1}, phase 2 {phase2}").format(
+                phase1=_micro(self.phase1), phase2=_micro(self.phase2)
+            ),
         ]
         if self.kernel is None:
-            told.append("kernel: not measured, this is the software NPU")
+            told += [
+                _("wait: {wait}, the software NPU computing on this CPU").format(
+                    wait=_micro(self.wait)
+                ),
+                _("kernel: not measured, this is the software NPU"),
+            ]
         else:
             assert self.bandwidth is not None
-            told.append(
-                f"kernel: {self.kernel * 1e6:.1f} µs, {self.bandwidth / 1e9:.1f} GB/s "
-                f"for {self.bytes_moved} bytes read and written"
-            )
+            told += [
+                _("wait: {wait}").format(wait=_micro(self.wait)),
+                _("kernel: {kernel}, {rate} GB/s for {n} bytes read and written").format(
+                    kernel=_micro(self.kernel),
+                    rate=f"{self.bandwidth / 1e9:.1f}",
+                    n=self.bytes_moved,
+                ),
+            ]
         return "\n".join(told)
+
+
+def _micro(seconds: float) -> str:
+    return f"{seconds * 1e6:.1f} µs"
 
 
 def time_operator(
@@ -81,23 +115,40 @@ def time_operator(
     measure nothing.
     """
     if elements < 1 or repeats < 1 or warmup < 0:
-        raise LabValueError("right would be at least one element and one repeat")
+        raise LabValueError(_("right would be at least one element and one repeat"))
     target = device or default_device()
     kind = data_type(dtype)
     if not kind.itemsize:
-        raise LabValueError(f"{kind.name} has no whole bytes; right would be float32, float16, ...")
+        raise LabValueError(
+            _("{dtype} has no whole bytes; right would be float32, float16, ...").format(
+                dtype=kind.name
+            )
+        )
     real = target.kind == "npu" and not getattr(target.interface, "simulated", False)
     run = _Run(target, elements, kind.acl_value, kind.itemsize, lambd)
-    host, kernel = target.run(lambda: run.measure(warmup, repeats, events=real))
+    taken = target.run(lambda: run.measure(warmup, repeats, events=real))
+    kernel = [times.kernel for times in taken if times.kernel is not None]
     return Timing(
         device=target.name,
         dtype=kind.numpy_name or kind.short,
         elements=elements,
         repeats=repeats,
-        host=statistics.median(host),
+        phase1=statistics.median(times.phase1 for times in taken),
+        phase2=statistics.median(times.phase2 for times in taken),
+        wait=statistics.median(times.wait for times in taken),
         kernel=statistics.median(kernel) if kernel else None,
         bytes_moved=3 * elements * kind.itemsize,
     )
+
+
+@dataclass(frozen=True)
+class _Times:
+    """Seconds of one call; `kernel` is None without events."""
+
+    phase1: float
+    phase2: float
+    wait: float
+    kernel: float | None
 
 
 class _Run:
@@ -111,27 +162,19 @@ class _Run:
         self.lambd = lambd
         self.undo: list[tuple[str, Any]] = []
 
-    def measure(
-        self, warmup: int, repeats: int, *, events: bool
-    ) -> tuple[Sequence[float], Sequence[float]]:
-        """Host seconds and device seconds of each repeat; the latter empty without events."""
+    def measure(self, warmup: int, repeats: int, *, events: bool) -> Sequence[_Times]:
+        """The times of each repeat; a kernel's only with events."""
         try:
-            tensors = [self._tensor() for _ in range(3)]
+            tensors = [self._tensor() for _tensor in range(3)]
             scalar = self._scalar()
-            marks = [self._event() for _ in range(2)] if events else []
-            host: list[float] = []
-            kernel: list[float] = []
-            for repeat in range(warmup + repeats):
-                spent, ran = self._once(tensors, scalar, marks)
-                if repeat >= warmup:
-                    host.append(spent)
-                    kernel += ran
-            return host, kernel
+            marks = [self._event() for _event in range(2)] if events else []
+            taken = [self._once(tensors, scalar, marks) for _repeat in range(warmup + repeats)]
+            return taken[warmup:]
         finally:
             for name, handle in reversed(self.undo):
                 self.api.call(name, handle)
 
-    def _once(self, tensors: list[Any], scalar: Any, marks: list[Any]) -> tuple[float, list[float]]:
+    def _once(self, tensors: list[Any], scalar: Any, marks: list[Any]) -> _Times:
         check, stream = self.api.check, self.device.stream
         size, executor = self.ffi.new("uint64_t *"), self.ffi.new("aclOpExecutor **")
         grad, self_, out = tensors
@@ -146,16 +189,18 @@ class _Run:
         launched = time.perf_counter()
         if marks:
             check("aclrtRecordEvent", marks[1], stream)
+        waiting = time.perf_counter()
         check("aclrtSynchronizeStream", stream)
-        ran = []
+        ended = time.perf_counter()
+        kernel = None
         if marks:
             spent = self.ffi.new("float *")
             check("aclrtEventElapsedTime", spent, *marks)
-            ran.append(spent[0] / 1000)
+            kernel = spent[0] / 1000
         if size[0]:
             self.undo.pop()
             check("aclrtFree", workspace)
-        return planned - start + launched - queued, ran
+        return _Times(planned - start, launched - queued, ended - waiting, kernel)
 
     def _malloc(self, size: int) -> Any:
         out = self.ffi.new("void **")

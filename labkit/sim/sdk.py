@@ -227,6 +227,7 @@ Behind them is a software NPU in Python. No kernel of CANN and no NPU is involve
 | `LABKIT_SOC` | the chip, `Ascend950PR_9599` when not set |
 | `LABKIT_STRICT` | `0` lets pass what the real library would let pass |
 | `LABKIT_DEVICE_COUNT` | how many devices there are, 1 when not set |
+| `LABKIT_CALL_LOG` | a file that gets a line of JSON for each C call: name, arguments, status |
 
 What a program does wrong with memory and executors is told on stderr. Every library exports the
 symbol `labkit_simulated`.

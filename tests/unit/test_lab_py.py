@@ -401,6 +401,35 @@ def test_a_browser_may_be_named(monkeypatch, tmp_path):
     assert lab.find_chromium() is None
 
 
+def test_what_the_tests_lack_is_installed_in_one_go(monkeypatch):
+    ran = []
+    monkeypatch.setattr(lab, "find_chromium", lambda: None)
+    monkeypatch.setattr(lab, "python_header", lambda: "/nowhere/Python.h")
+    monkeypatch.setattr(lab, "is_root", lambda: True)
+    monkeypatch.setattr(lab.os.path, "exists", lambda path: path == "/etc/debian_version")
+    have = {"apt-get": "/bin/apt-get", "cmake": "/bin/cmake"}
+    monkeypatch.setattr(lab.shutil, "which", have.get)
+    monkeypatch.setattr(lab, "follow", lambda command, environment: ran.append(command) or "")
+    lab.ensure_packages()
+    python = "libpython{}.{}-dev".format(*sys.version_info[:2])
+    assert [command[1] for command in ran] == ["update", "install"]
+    assert ran[1][-4:] == ["chromium", "fonts-noto-cjk", "g++", python]
+
+
+def test_what_the_tests_lack_is_named_where_it_cannot_be_installed(monkeypatch, capsys):
+    monkeypatch.setattr(lab, "missing_packages", lambda: ["g++", "cmake"])
+    monkeypatch.setattr(lab, "is_root", lambda: False)
+    monkeypatch.setattr(lab, "follow", lambda *_: pytest.fail("nothing may be installed"))
+    lab.ensure_packages()
+    assert "sudo apt install g++ cmake" in capsys.readouterr().out
+
+
+def test_nothing_is_installed_where_everything_is_there(monkeypatch):
+    monkeypatch.setattr(lab, "missing_packages", list)
+    monkeypatch.setattr(lab, "follow", lambda *_: pytest.fail("there is nothing to install"))
+    lab.ensure_packages()
+
+
 # --- the command line -----------------------------------------------------------------------------
 
 
@@ -409,7 +438,7 @@ def done(monkeypatch):
     """Replace everything that acts; the list says what was done."""
     done = []
     monkeypatch.setattr(lab, "ensure_environment", lambda extras: done.append(("set up", extras)))
-    monkeypatch.setattr(lab, "ensure_chromium", lambda: done.append("chromium"))
+    monkeypatch.setattr(lab, "ensure_packages", lambda: done.append("packages"))
     monkeypatch.setattr(lab, "run_operator", lambda: done.append("run") or 0)
     monkeypatch.setattr(lab, "open_jupyterlab", lambda *args: done.append(("open", *args)) or 0)
     monkeypatch.setattr(lab, "hand_over", lambda command: done.append(command[2]) or 0)
@@ -441,7 +470,7 @@ def test_an_operator_that_fails_gives_its_exit_code(done, monkeypatch, capsys, a
 
 def test_the_tests_are_set_up_and_run(done):
     assert lab.main(["test", "--collect-only"]) == 0
-    assert done == [("set up", ["test"]), "chromium", "pytest"]
+    assert done == [("set up", ["test"]), "packages", "pytest"]
 
 
 def test_the_tests_do_not_inherit_what_a_learner_set(done, monkeypatch):
