@@ -443,7 +443,7 @@ def missing_packages() -> list[str]:
 
 
 def ensure_packages() -> None:
-    """Install what the tests use, where apt-get is and we may; a failure is for the tests to tell."""
+    """Install what the tests use, where we may; a failure is for the tests to tell."""
     packages = missing_packages()
     if not packages:
         return

@@ -108,10 +108,9 @@ class Comparison:
         return table(["", _("predicted"), _("observed"), _("verdict")], rows)
 
     def told(self) -> str:
-        """The differences, one after the other, each with what would explain it."""
-        if self.agrees:
-            return _("nothing differs")
-        return "\n".join(str(line) for line in self.differences)
+        """The differences, one after the other, each with what would explain it, then the notes."""
+        found = [str(line) for line in self.differences] or [_("nothing differs")]
+        return "\n".join([*found, *(_(note) for note in self.notes)])
 
     def __str__(self) -> str:
         from labkit.course.show import table

@@ -231,7 +231,7 @@ def test_a_call_that_ran_often_is_compared_as_often():
 
 def test_an_empty_observation_is_no_agreement():
     compared = compare(PLAIN, observation([]))
-    assert not compared.agrees and "took no kernels" in str(compared)
+    assert not compared.agrees and "no kernel of this operator" in compared.told()
 
 
 def test_the_forward_operator_is_compared_by_its_own_name(tmp_path):
