@@ -23,23 +23,27 @@ MOST = 12
 QUESTION = Text("Did the machine do what was predicted?")
 _LEFT, _WIDE, _HIGH, _STEP = 20, 396, 52, 64
 _RIGHT = WIDTH - _LEFT - _WIDE
-_TOP = 122
+_TOP = 140
 _VERDICTS = {"same": "=", "differs": "≠", "missing": "?", "extra": "?"}
+
+
+Side = tuple[str, str, str, str]
+_PARTS = (Text("block dim"), Text("core"), Text("inputs"), Text("outputs"))
 
 
 @dataclass(frozen=True)
 class KernelRow:
     """One kernel on both sides.
 
-    A side is three texts (core and block dim, inputs, outputs), or None where
-    the kernel is not. `differs` are the places of the texts that are not the
-    same; `verdict` is same, differs, missing or extra.
+    A side is four texts (block dim, core, inputs, outputs; empty where not
+    told), or None where the kernel is not. `differs` are the places of the
+    texts that are not the same; `verdict` is same, differs, missing or extra.
     """
 
     number: int
     op_type: str
-    predicted: tuple[str, str, str] | None
-    observed: tuple[str, str, str] | None
+    predicted: Side | None
+    observed: Side | None
     verdict: str
     differs: frozenset[int] = frozenset()
 
@@ -82,12 +86,12 @@ def observed_figure(view: Observed, theme: str | Palette = "light") -> Figure:
         end = _TOP + _STEP * max(1, len(rows)) + (18 if left_out else 0)
         sheet = Sheet(end + 60, theme)
         colours = sheet.colours
-        sheet.head(QUESTION, _state(view))
-        sheet.text(_LEFT, 102, "predicted from the source", colours.ink, size=Size.HEAD, bold=True)
-        told = sheet.text(_RIGHT, 102, "observed", colours.ink, size=Size.HEAD, bold=True)
-        ink = colours.muted if view.measured else colours.edge
-        room = _WIDE - told - 10
-        sheet.text(_RIGHT + told + 10, 102, view.source, ink, size=Size.SMALL, room=room)
+        sheet.head(QUESTION, _state(view), Text("observed: {source}", source=view.source))
+        sheet.text(_LEFT, 120, "predicted from the source", colours.ink, size=Size.HEAD, bold=True)
+        told = sheet.text(_RIGHT, 120, "observed", colours.ink, size=Size.HEAD, bold=True)
+        if not view.measured:
+            words = "not a measurement"
+            sheet.text(_RIGHT + told + 10, 120, words, colours.edge, size=Size.SMALL, bold=True)
         for place, row in enumerate(rows):
             _row(sheet, row, _TOP + _STEP * place)
         if not rows:
@@ -134,9 +138,7 @@ def _row(sheet: Sheet, row: KernelRow, top: float) -> None:
     sheet.text(middle, top + 43, row.verdict, ink, size=Size.SMALL, align="center")
 
 
-def _side(
-    sheet: Sheet, row: KernelRow, side: tuple[str, str, str] | None, left: float, top: float
-) -> None:
+def _side(sheet: Sheet, row: KernelRow, side: Side | None, left: float, top: float) -> None:
     """A kernel as a box: number, op type, core; below, what goes in and comes out."""
     colours = sheet.colours
     if side is None:
@@ -150,16 +152,14 @@ def _side(
     number = str(row.number)
     ink = on(colours.passes, colours)
     sheet.text(left + 15, top + 31, number, ink, size=Size.HEAD, bold=True, align="center")
-    right = left + _WIDE - 8
-    x = left + 40
-    room = right - x
-    x += sheet.text(x, top + 21, row.op_type, colours.ink, bold=True, room=room) + 10
-    _part(sheet, row, 0, side[0], (x, top + 21), right)
-    x = left + 40
-    given = _part(sheet, row, 1, side[1], (x, top + 41), right - _least(side[2]))
-    x = given + 6
+    right, begin = left + _WIDE - 8, left + 40
+    x = begin + sheet.text(begin, top + 21, row.op_type, colours.ink, bold=True, room=200) + 10
+    if side[0]:
+        x = _part(sheet, row, 0, f"block dim {side[0]}", (x, top + 21), right) + 10
+    _part(sheet, row, 1, side[1], (x, top + 21), right)
+    x = _part(sheet, row, 2, side[2], (begin, top + 41), right - _least(side[3])) + 6
     x += sheet.text(x, top + 41, "→", colours.muted, size=Size.SMALL) + 6
-    _part(sheet, row, 2, side[2], (x, top + 41), right)
+    _part(sheet, row, 3, side[3], (x, top + 41), right)
 
 
 def _least(text: str) -> float:
@@ -170,7 +170,7 @@ def _least(text: str) -> float:
 def _part(
     sheet: Sheet, row: KernelRow, place: int, text: str, at: tuple[float, float], right: float
 ) -> float:
-    """One of the three texts, orange where it differs; returns where it ends."""
+    """One of the four texts, orange where it differs; returns where it ends."""
     wrong = place in row.differs
     ink = sheet.colours.edge if wrong else sheet.colours.muted
     room = right - at[0]
@@ -208,10 +208,14 @@ def _row_told(row: KernelRow) -> str:
     if row.predicted is None:
         return _("{kernel}: observed, not predicted.").format(kernel=name)
     if row.verdict == "same":
-        return _("{kernel}: same, {core}.").format(kernel=name, core=row.predicted[0])
+        if row.predicted[0]:
+            return _("{kernel}: same, block dim {n}.").format(kernel=name, n=row.predicted[0])
+        return _("{kernel}: same.").format(kernel=name)
     pairs = [
-        _("predicted {predicted}, observed {observed}").format(
-            predicted=row.predicted[place], observed=row.observed[place]
+        _("{part} predicted {predicted}, observed {observed}").format(
+            part=_(_PARTS[place]),
+            predicted=row.predicted[place] or "-",
+            observed=row.observed[place] or "-",
         )
         for place in sorted(row.differs)
     ]

@@ -21,7 +21,7 @@ __all__ = ["CallTime", "seconds_text", "time_alt_text", "time_figure"]
 
 QUESTION = Text("Where does the time of a call go?")
 _LEFT, _WIDE, _HIGH = 190, 620, 34
-_TOP, _STEP = 112, 104
+_TOP, _STEP = 92, 108
 
 
 @dataclass(frozen=True)
@@ -96,9 +96,10 @@ def _notes(calls: tuple[CallTime, ...]) -> tuple[Text, ...]:
 
 def _bar(sheet: Sheet, call: CallTime, top: float) -> None:
     colours = sheet.colours
-    count = Text("{n} {dtype}", n=grouped(call.elements), dtype=call.dtype)
+    count = grouped(call.elements)
     sheet.text(20, top + 15, count, colours.ink, size=Size.HEAD, bold=True, room=_LEFT - 30)
-    sheet.text(20, top + 33, "host", colours.muted, size=Size.SMALL)
+    words = f"{call.dtype} elements · host"
+    sheet.text(20, top + 32, words, colours.muted, size=Size.SMALL, room=_LEFT - 30)
     total = f"{seconds_text(call.total)} in all"
     sheet.text(_LEFT + _WIDE + 10, top + 22, total, colours.ink, size=Size.SMALL)
     faces = (colours.passes, colours.passes_negative, _wait_face(call, colours))
@@ -117,7 +118,7 @@ def _bar(sheet: Sheet, call: CallTime, top: float) -> None:
             label = f"{name} {seconds_text(seconds)}"
         beside = _label(sheet, label, x + wide / 2, top + _HIGH + 16, beside)
         x += wide
-    _kernel(sheet, call, top + _HIGH + 24)
+    _kernel(sheet, call, top + _HIGH + 26)
 
 
 def _label(sheet: Sheet, text: str, middle: float, y: float, after: float) -> float:
@@ -133,22 +134,22 @@ def _label(sheet: Sheet, text: str, middle: float, y: float, after: float) -> fl
 def _kernel(sheet: Sheet, call: CallTime, top: float) -> None:
     """The device's line: how long the kernel ran, on the scale of the bar above."""
     colours = sheet.colours
-    sheet.text(20, top + 12, "device", colours.muted, size=Size.SMALL)
+    sheet.text(20, top + 14, "device", colours.muted, size=Size.SMALL)
     if call.kernel is None:
-        sheet.box((_LEFT, top, _WIDE, 16), colours.ground, colours.line, dashed=True)
+        sheet.box((_LEFT, top, _WIDE, 20), colours.ground, colours.line, dashed=True)
         words = "kernel: not measured"
-        at = (_LEFT + _WIDE / 2, top + 12)
+        at = (_LEFT + _WIDE / 2, top + 14)
         sheet.text(*at, words, colours.muted, size=Size.SMALL, align="center")
         return
     wide = min(_WIDE * call.kernel / call.total if call.total else 0.0, _WIDE)
-    sheet.box((_LEFT + _WIDE - wide, top, max(wide, 1.0), 16), colours.check)
+    sheet.box((_LEFT + _WIDE - wide, top, max(wide, 1.0), 20), colours.check)
     told = f"kernel {seconds_text(call.kernel)}"
     if wide > text_width(told, Size.SMALL) + 10:
-        at = (_LEFT + _WIDE - wide / 2, top + 12)
+        at = (_LEFT + _WIDE - wide / 2, top + 14)
         ink = on(colours.check, colours)
         sheet.text(*at, told, ink, size=Size.SMALL, align="center")
     else:
-        at = (_LEFT + _WIDE - wide - 8, top + 12)
+        at = (_LEFT + _WIDE - wide - 8, top + 14)
         sheet.text(*at, told, colours.ink, size=Size.SMALL, align="right")
 
 

@@ -62,7 +62,14 @@ from labkit.op.plan import Launch, Plan
 if TYPE_CHECKING:
     from labkit.host.twophase import Call
 
-__all__ = ["Comparison", "Line", "ObservedDifference", "compare", "plan_that_ran"]
+__all__ = [
+    "Comparison",
+    "Line",
+    "ObservedDifference",
+    "both_sides",
+    "compare",
+    "plan_that_ran",
+]
 
 _KERNEL, _RUNS = Text("kernel"), Text("runs")
 _SIDES = {
@@ -86,13 +93,13 @@ def compare(call: Call | Plan, observed: Observation, *, calls: int = 1) -> Comp
 
     `call` is a call that was made or a plan, `calls` how often it ran while the
     source was looking. Kernels of other operators are left out by their names.
-    Raises `LabValueError` for a call that failed, since nothing ran then.
+    Raises `LabValueError` for a call that failed, since nothing ran then, and for
+    fewer calls than one.
     """
+    if calls < 1:
+        raise LabValueError(_("calls is {n}; right would be at least 1").format(n=calls))
     plan = plan_that_ran(call)
-    # A copy task of the runtime is no kernel, and no op_summary lists it.
-    once = [launch for launch in plan.launches if launch.core != "RTS"]
-    launches = once * calls
-    kept = [kernel for kernel in observed.of(plan.operator).kernels if kernel.core != "RTS"]
+    launches, kept = both_sides(plan, observed, calls)
     matcher = difflib.SequenceMatcher(
         None, [x.op_type for x in launches], [k.op_type for k in kept], autojunk=False
     )
@@ -112,8 +119,20 @@ def compare(call: Call | Plan, observed: Observation, *, calls: int = 1) -> Comp
             number += 1
             why = extra_why(kernel)
             lines.append(Line(f"{number} {kernel.op_type}", _KERNEL, NOTHING, _RUNS, EXTRA, why))
-    notes = (*observed.notes, *_notes(once, kept, calls))
+    notes = (*observed.notes, *_notes(launches[: len(launches) // calls], kept, calls))
     return Comparison(observed.source, observed.measured, tuple(lines), notes)
+
+
+def both_sides(
+    plan: Plan, observed: Observation, calls: int = 1
+) -> tuple[list[Launch], list[ObservedKernel]]:
+    """The launches of so many calls, and the kernels seen that belong to the operator.
+
+    A copy task of the runtime is no kernel, and no op_summary lists it.
+    """
+    launches = [launch for launch in plan.launches if launch.core != "RTS"]
+    kept = [kernel for kernel in observed.of(plan.operator).kernels if kernel.core != "RTS"]
+    return launches * calls, kept
 
 
 def _notes(once: Sequence[Launch], kept: Sequence[ObservedKernel], calls: int) -> list[str]:

@@ -2,33 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from labkit.draw.html import Shown, show
 from labkit.draw.numbers import short_dtype
-from labkit.draw.observed import KernelRow, Observed, observed_alt_text, observed_figure
+from labkit.draw.observed import KernelRow, Observed, Side, observed_alt_text, observed_figure
 from labkit.draw.time_stack import CallTime, time_alt_text, time_figure
 from labkit.errors import LabValueError
 from labkit.language import Text
 from labkit.language import gettext as _
-from labkit.observe.compare import compare, plan_that_ran
-from labkit.observe.comparison import EXTRA, MISSING, NOTHING, Line
-from labkit.observe.kernels import Observation
+from labkit.observe.compare import both_sides, compare, plan_that_ran
+from labkit.observe.comparison import DIFFERS, EXTRA, MISSING, NOTHING, SAME, Comparison
+from labkit.observe.kernels import Observation, ObservedKernel
+from labkit.observe.reasons import own_tiling, shape_text
 from labkit.observe.timing import Timing
 from labkit.observe.unseen import unseen
-from labkit.op.plan import Plan
+from labkit.op.plan import Launch, Plan
 
 if TYPE_CHECKING:
     from labkit.host.twophase import Call
 
 __all__ = ["comparison_picture", "comparison_view", "time_picture"]
 
+_FIELDS = (
+    ("block dim",),
+    ("core",),
+    ("input shapes", "input dtypes"),
+    ("output shapes", "output dtypes"),
+)
+"""The fields of a comparison that each text of a row stands for."""
+
 
 def comparison_view(call: Call | Plan, observed: Observation, *, calls: int = 1) -> Observed:
     """What the picture of a comparison shows."""
     plan = plan_that_ran(call)
     compared = compare(plan, observed, calls=calls)
+    launches, kernels = both_sides(plan, observed, calls)
     hidden = unseen(plan)
     parts: list[str] = [Text("{n} steps of L2", n=len(hidden.checks))]
     if hidden.skipped:
@@ -42,7 +52,7 @@ def comparison_view(call: Call | Plan, observed: Observation, *, calls: int = 1)
         chip=plan.soc.name,
         source=compared.source,
         measured=compared.measured,
-        rows=tuple(_row(lines) for lines in compared.by_kernel()),
+        rows=tuple(_rows(compared, launches, kernels, plan)),
         unseen=tuple(parts),
     )
 
@@ -53,49 +63,48 @@ def comparison_picture(call: Call | Plan, observed: Observation, *, calls: int =
     return show(observed_figure(view), observed_alt_text(view))
 
 
-def _row(lines: tuple[Line, ...]) -> KernelRow:
-    number, _space, op_type = lines[0].kernel.partition(" ")
-    blank = ("", "", "")
-    if lines[0].verdict == MISSING:
-        return KernelRow(int(number), op_type, blank, None, "missing")
-    if lines[0].verdict == EXTRA:
-        return KernelRow(int(number), op_type, None, blank, "extra")
-    fields = {line.field: line for line in lines}
-    groups = (("core", "block dim"), ("input shapes", "input dtypes"))
-    groups += (("output shapes", "output dtypes"),)
-    differs = frozenset(
-        place
-        for place, names in enumerate(groups)
-        if any(fields[name].is_difference for name in names)
+def _rows(
+    compared: Comparison, launches: Sequence[Launch], kernels: Sequence[ObservedKernel], plan: Plan
+) -> Iterator[KernelRow]:
+    """A row for each kernel; launches and kernels stand in the lines in their own order."""
+    foreseen, seen = iter(launches), iter(kernels)
+    for lines in compared.by_kernel():
+        number, _space, op_type = lines[0].kernel.partition(" ")
+        verdict = lines[0].verdict
+        left = None if verdict == EXTRA else _foreseen(next(foreseen), plan)
+        right = None if verdict == MISSING else _seen(next(seen))
+        differing = {line.field for line in lines if line.is_difference}
+        differs = frozenset(
+            place for place, fields in enumerate(_FIELDS) if differing.intersection(fields)
+        )
+        if verdict not in (MISSING, EXTRA):
+            verdict = DIFFERS if differs else SAME
+        yield KernelRow(int(number), op_type, left, right, str(verdict), differs)
+
+
+def _foreseen(launch: Launch, plan: Plan) -> Side:
+    tiling = own_tiling(launch, plan)
+    tensors = [operand for operand in launch.inputs if operand.const is None]
+    sides = (
+        _tensors([x.shape for x in operands], [x.dtype.short for x in operands])
+        for operands in (tensors, launch.outputs)
     )
-    verdict = "differs" if differs else "same"
-    return KernelRow(
-        int(number),
-        op_type,
-        _side(fields, "predicted"),
-        _side(fields, "observed"),
-        verdict,
-        differs,
-    )
+    return (str(tiling.block_dim) if tiling else "", launch.core, *sides)
 
 
-def _side(fields: dict[str, Line], side: str) -> tuple[str, str, str]:
-    words = {name: getattr(line, side) for name, line in fields.items()}
-    core = words["core"]
-    if words["block dim"] != NOTHING:
-        core += f" · block dim {words['block dim']}"
-    return core, _tensors(words, "input"), _tensors(words, "output")
+def _seen(kernel: ObservedKernel) -> Side:
+    blocks = "" if kernel.block_dim is None else str(kernel.block_dim)
+    core = kernel.task_type or kernel.core or ""
+    inputs = _tensors(kernel.input_shapes, kernel.input_dtypes)
+    return blocks, core, inputs, _tensors(kernel.output_shapes, kernel.output_dtypes)
 
 
-def _tensors(words: dict[str, str], side: str) -> str:
-    """Dtypes and shapes of one side, `FLOAT (4, 4), FLOAT (4, 4)`."""
-    shapes, dtypes = (words[f"{side} {what}"].split("; ") for what in ("shapes", "dtypes"))
-    if len(shapes) != len(dtypes):
-        return ", ".join(shapes)
-    return ", ".join(
-        shape if dtype == shape == NOTHING else f"{dtype} {shape}"
-        for dtype, shape in zip(dtypes, shapes)
-    )
+def _tensors(shapes: Sequence[tuple[int, ...]] | None, dtypes: Sequence[str] | None) -> str:
+    """Dtypes and shapes of one side, `FLOAT (4, 4), FLOAT (4, 4)`; `-` for what was not taken."""
+    if shapes is None:
+        return ", ".join(dtypes) if dtypes else NOTHING
+    told = [""] * len(shapes) if dtypes is None else dtypes
+    return ", ".join(f"{dtype} {shape_text(shape)}".strip() for dtype, shape in zip(told, shapes))
 
 
 def time_picture(timings: Iterable[Timing]) -> Shown:
