@@ -2,6 +2,7 @@
 
     labkit run        one call of the operator; without arguments the documentation's example
     labkit explain    what a call will do, step by step, each with its source and its reason
+    labkit observe    the kernels of a profile against the prediction for a call
     labkit doctor     what is here, what works, what to do about the rest
     labkit sdk        a CANN-shaped tree for C++ programs, with the software NPU behind it
     labkit kernel     a Jupyter kernel that starts with CANN's environment
@@ -51,6 +52,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     from labkit.explain.cli import add_arguments
     from labkit.explain.cli import run as explain_run
+    from labkit.observe.cli import add_arguments as add_observe_arguments
+    from labkit.observe.cli import run as observe_run
 
     parser = argparse.ArgumentParser(
         prog="labkit", description="A lab around one accelerator operator, aclnnHardshrinkBackward."
@@ -79,6 +82,10 @@ def _parser() -> argparse.ArgumentParser:
     explain = commands.add_parser("explain", help="the chain of a call, without running it")
     add_arguments(explain)
     explain.set_defaults(function=explain_run)
+
+    observe = commands.add_parser("observe", help="a profile against the prediction for a call")
+    add_observe_arguments(observe)
+    observe.set_defaults(function=observe_run)
 
     doctor = commands.add_parser("doctor", help="what is here and what works")
     doctor.add_argument("--device", choices=("npu", "sim", "auto"), help="the device to judge by")

@@ -1,6 +1,7 @@
 """The course in a folder of the learner's own: copied once, kept up to date, never overwritten.
 
-The notebooks come with the package. `copy_course` puts them into a folder, and
+The notebooks come with the package. `copy_course` puts them into a folder,
+without the outputs that would give away what is to be predicted, and
 a file there, `.labkit-course.json`, remembers the text that was put. So a
 second time it knows what the learner has changed: that stays; what is as it
 was put is brought up to date; what is missing is added. Running a notebook is
@@ -132,7 +133,18 @@ def _course() -> dict[str, bytes]:
     root = course_folder()
     files = (path.relative_to(root) for path in sorted(root.rglob("*")) if path.is_file())
     shown = (each for each in files if not any(part[0] in "._" for part in each.parts))
-    return {each.as_posix(): (root / each).read_bytes() for each in shown}
+    return {each.as_posix(): _unspoiled(each.name, (root / each).read_bytes()) for each in shown}
+
+
+def _unspoiled(name: str, data: bytes) -> bytes:
+    """A notebook without its outputs: who is asked to predict must not see the answer below."""
+    if not name.endswith(".ipynb"):
+        return data
+    notebook = json.loads(data)
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            cell["outputs"], cell["execution_count"] = [], None
+    return (json.dumps(notebook, indent=1, ensure_ascii=False) + "\n").encode()
 
 
 def _digest(name: str, data: bytes) -> str:

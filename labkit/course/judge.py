@@ -128,5 +128,5 @@ def predicted(answer: Any, truth: Mapping[str, Any]) -> Verdict:
     if wrong:
         lines.append(_("look again at: {key}").format(key=wrong[0]))
     if missing:
-        lines.append(_("still open: {keys}").format(keys=", ".join(missing)))
+        lines += [_("still open:"), *(f"  {key}" for key in missing)]
     return not_yet(*lines)

@@ -6,6 +6,7 @@ NPU and on hardware: no addresses, no times, no device.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -59,11 +60,19 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     −0.75  yes
     """
     lines = [[str(title) for title in head], *([_cell(value) for value in line] for line in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+    widths = [max(_columns(line[column]) for line in lines) for column in range(len(head))]
     lines.insert(1, ["-" * width for width in widths])
     return "\n".join(
-        "  ".join(text.ljust(width) for text, width in zip(line, widths)).rstrip() for line in lines
+        "  ".join(
+            text + " " * (width - _columns(text)) for text, width in zip(line, widths)
+        ).rstrip()
+        for line in lines
     )
+
+
+def _columns(text: str) -> int:
+    """The columns that a text takes where letters have one width: Chinese takes two each."""
+    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
 def _cell(value: Any) -> str:

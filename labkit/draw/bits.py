@@ -32,7 +32,7 @@ from labkit.draw.bits_view import (
 from labkit.draw.kept_figure import KeptFigure
 from labkit.draw.numbers import FIELDS, number_text, short_dtype
 from labkit.draw.stamp import Stamp
-from labkit.draw.theme import Palette, Size
+from labkit.draw.theme import DRAWING, Palette, Size
 
 __all__ = ["HEIGHT", "WIDTH", "BitsPicture", "bits_figure"]
 
@@ -49,8 +49,9 @@ _COLUMNS = (210, 296, 382)
 
 def bits_figure(view: BitsView, theme: str | Palette = "light") -> Figure:
     """Draw one state into a figure of its own."""
-    picture = BitsPicture(theme)
-    return picture.whole(lambda: picture.fill(view))
+    with DRAWING:
+        picture = BitsPicture(theme)
+        return picture.whole(lambda: picture.fill(view))
 
 
 class BitsPicture(KeptFigure):

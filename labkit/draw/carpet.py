@@ -21,7 +21,7 @@ from labkit.draw.kept_figure import KeptFigure
 from labkit.draw.numbers import number_text, short_dtype
 from labkit.draw.sheet import grouped
 from labkit.draw.stamp import Stamp
-from labkit.draw.theme import Palette, Size
+from labkit.draw.theme import DRAWING, Palette, Size
 
 __all__ = ["HEIGHT", "WIDTH", "CarpetPicture", "carpet_figure"]
 
@@ -37,8 +37,9 @@ _DEAD, _POSITIVE, _NEGATIVE, _NAN, _ODD = range(5)
 
 def carpet_figure(view: CarpetView, theme: str | Palette = "light") -> Figure:
     """Draw one state into a figure of its own."""
-    picture = CarpetPicture(theme)
-    return picture.whole(lambda: picture.fill(view))
+    with DRAWING:
+        picture = CarpetPicture(theme)
+        return picture.whole(lambda: picture.fill(view))
 
 
 class CarpetPicture(KeptFigure):

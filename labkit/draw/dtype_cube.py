@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +16,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from labkit.draw.numbers import short_dtype
+from labkit.draw.png import drawn
 from labkit.draw.sheet import WIDTH, Sheet, on
 from labkit.draw.sieve import HEIGHT
 from labkit.draw.theme import DRAWING, Palette, Size, palette
@@ -105,8 +105,7 @@ def cube_pixels(cube: DtypeCube, here: Combination, theme: str | Palette = "ligh
 
     One that is not among those shown has no frame.
     """
-    with DRAWING:
-        pixels: Pixels = _drawn(cube, theme).copy()
+    pixels: Pixels = _drawn(cube, theme).copy()
     grad, x, out = here
     if grad in _SHOWN and x in _SHOWN and out in _LAYERS:
         left = _LEFT + _APART * _LAYERS.index(out) + _CELL * _SHOWN.index(x) - 3
@@ -125,10 +124,7 @@ def cube_pixels(cube: DtypeCube, here: Combination, theme: str | Palette = "ligh
 
 @lru_cache(maxsize=8)
 def _drawn(cube: DtypeCube, theme: str | Palette) -> Pixels:
-    canvas: Any = cube_figure(cube, theme).canvas
-    canvas.draw()
-    pixels: Pixels = np.array(canvas.buffer_rgba())
-    return pixels
+    return drawn(cube_figure(cube, theme))
 
 
 def _counted(cube: DtypeCube) -> str:

@@ -3,7 +3,8 @@
 A panel that draws its figure anew at every step of a slider spends its time on
 axes and letters that are the same as before. Here the background is drawn once
 and copied back; then only the changing parts are drawn over it, in their
-order. Both ways of drawing give the same pixels.
+order. What changes lies above what stays, so both ways of drawing give the
+same pixels.
 """
 
 from __future__ import annotations
@@ -11,16 +12,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import numpy as np
+import numpy.typing as npt
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from labkit.draw.png import quick_png
-from labkit.draw.stamp import Lettering, Stamp
+from labkit.draw.stamp import Lettering
 from labkit.draw.theme import DRAWING, Palette, new_figure, palette, write
 
 __all__ = ["KeptFigure"]
 
-Made = TypeVar("Made", bound=Stamp)
+Made = TypeVar("Made", bound=Artist)
 
 
 class KeptFigure:
@@ -35,7 +40,7 @@ class KeptFigure:
         self.colours = palette(theme)
         self.size = size
         self.figure, self.canvas = new_figure(*size, self.colours)
-        self.changing: list[Stamp] = []
+        self.changing: list[Artist] = []
         self._ground: Any = None
 
     # -- parts -------------------------------------------------------------------
@@ -70,6 +75,15 @@ class KeptFigure:
         self.changing.append(part)
         return part
 
+    def add_to(self, axes: Axes, part: Made, order: int) -> Made:
+        """A part that changes inside axes; above all that stays there if `order` is above 2.5."""
+        part.set_zorder(order)
+        part.set_animated(True)
+        axes.add_artist(part)
+        part.set_clip_path(axes.patch)
+        self.changing.append(part)
+        return part
+
     def letters(self, x: float, y: float, colour: str = "", **how: Any) -> Lettering:
         """A line of text that changes; `how` as for `Lettering`."""
         return self.add(Lettering(x, y, "", colour or self.colours.ink, **how))
@@ -88,6 +102,10 @@ class KeptFigure:
             renderer = self.canvas.get_renderer()
             for part in self.changing:
                 part.draw(renderer)
+
+    def pixels(self) -> npt.NDArray[np.uint8]:
+        """What was drawn last: uint8, (height, width, 3)."""
+        return np.array(np.asarray(self.canvas.buffer_rgba())[..., :3])
 
     def png(self) -> bytes:
         """What was drawn last as PNG, packed for speed: for pictures that are shown once."""

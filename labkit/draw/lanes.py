@@ -13,6 +13,7 @@ from labkit.draw.numbers import percent
 from labkit.draw.sheet import WIDTH, Sheet, grouped, plain, text_width
 from labkit.draw.theme import DRAWING, Palette, Size
 from labkit.errors import LabValueError
+from labkit.language import gettext as _
 from labkit.op.tiling import Tiling
 
 __all__ = ["LanePoint", "Mark", "draw_lanes", "lane_share", "lanes_alt_text", "lanes_figure"]
@@ -74,16 +75,22 @@ def lanes_figure(curves: Curves, state: str = "", theme: str | Palette = "light"
 
 def lanes_alt_text(curves: Curves, state: str = "") -> str:
     """The curves in words: where each starts, passes one half, and ends."""
-    told = [f"Which share of the computed lanes is real? {state}".strip().rstrip(".") + "."]
-    if not state:
-        told = ["Which share of the computed lanes is real?"]
+    told = [_("Which share of the computed lanes is real?")]
+    if state:
+        told.append(_("{sentence}.").format(sentence=_(state).rstrip(".。")))
     for name, points in curves.items():
         first, last = points[0], points[-1]
         half = next((point.total for point in points if point.share >= 0.5), None)
-        middle = "never one half" if half is None else f"one half first at {half}"
+        middle = _("never one half") if half is None else _("one half first at {n}").format(n=half)
         told.append(
-            f"{name}: {_percent(first.share)} at {first.total} elements, {middle}, "
-            f"{_percent(last.share)} at {last.total}."
+            _("{name}: {first} at {total} elements, {middle}, {last} at {most}.").format(
+                name=_(name),
+                first=_percent(first.share),
+                total=first.total,
+                middle=middle,
+                last=_percent(last.share),
+                most=last.total,
+            )
         )
     return plain(" ".join(told))
 

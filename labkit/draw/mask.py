@@ -8,7 +8,6 @@ same pixels.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +17,7 @@ from matplotlib.figure import Figure
 from labkit.draw.mask_parts import BINS, FIELD, HEIGHT, REACH, RUNGS, WIDTH, MaskParts
 from labkit.draw.mask_view import MaskView, agreement, field_codes, notes, state_line
 from labkit.draw.numbers import number_text, percent, short_dtype
-from labkit.draw.png import quick_png
-from labkit.draw.theme import DRAWING, Palette, palette
+from labkit.draw.theme import DRAWING, Palette
 
 __all__ = ["HEIGHT", "WIDTH", "MaskPicture", "mask_figure"]
 
@@ -28,48 +26,18 @@ def mask_figure(view: MaskView, theme: str | Palette = "light") -> Figure:
     """Draw one state into a figure of its own."""
     with DRAWING:
         picture = MaskPicture(theme)
-        picture.fill(view)
-        for artist in picture.changing:
-            artist.set_animated(False)
-        picture.canvas.draw()
-        return picture.figure
+        return picture.whole(lambda: picture.fill(view))
 
 
 class MaskPicture(MaskParts):
-    """The mask picture for many states in turn: `update`, then `png`.
-
-    `theme` is "light" or "dark". Everything here must run under
-    `labkit.draw.theme.DRAWING`; `update` and `png` take it themselves.
-    """
+    """The mask picture for many states in turn: `update`, then `png`."""
 
     def __init__(self, theme: str | Palette = "light") -> None:
-        super().__init__(palette(theme))
-        self._ground: Any = None
-
-    # -- use -------------------------------------------------------------------
+        super().__init__(theme)
 
     def update(self, view: MaskView) -> None:
         """Show another state; only what changes is drawn."""
-        with DRAWING:
-            self.fill(view)
-            if self._ground is None:
-                self.canvas.draw()
-                self._ground = self.canvas.copy_from_bbox(self.figure.bbox)
-            else:
-                self.canvas.restore_region(self._ground)
-            renderer = self.canvas.get_renderer()
-            for artist in self.changing:
-                artist.draw(renderer)
-
-    def pixels(self) -> npt.NDArray[np.uint8]:
-        """What was drawn last: uint8, (height, width, 3)."""
-        pixels: npt.NDArray[np.uint8] = np.asarray(self.canvas.buffer_rgba())[..., :3].copy()
-        return pixels
-
-    def png(self) -> bytes:
-        """What was drawn last as PNG, packed for speed: for pictures that are shown once."""
-        with DRAWING:
-            return quick_png(self.canvas.buffer_rgba())
+        self.show(lambda: self.fill(view))
 
     # -- a state into the artists --------------------------------------------------
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle, StepPatch
 
+from labkit.draw.kept_figure import KeptFigure
 from labkit.draw.mask_view import QUESTION
 from labkit.draw.stamp import Lettering, Stamp
-from labkit.draw.theme import Palette, Size, new_figure, plot_area, write
+from labkit.draw.theme import Palette, Size, plot_area
 
 __all__ = ["BINS", "FIELD", "HEIGHT", "LADDER", "PLOT", "REACH", "RUNGS", "WIDTH", "MaskParts"]
 
@@ -30,18 +30,11 @@ BINS = np.linspace(-1.625, 1.625, 53)
 """Edges of the histogram, a sixteenth apart."""
 
 
-class MaskParts:
-    """The figure of the mask picture and its artists; `changing` in the order of drawing.
+class MaskParts(KeptFigure):
+    """The figure of the mask picture and its parts."""
 
-    What changes lies above what stays, in figure and axes alike, so that
-    drawing it over a kept background and drawing everything give the same
-    pixels.
-    """
-
-    def __init__(self, colours: Palette) -> None:
-        self.colours = colours
-        self.figure, self.canvas = new_figure(WIDTH, HEIGHT, colours)
-        self.changing: list[Artist] = []
+    def __init__(self, theme: str | Palette) -> None:
+        super().__init__((WIDTH, HEIGHT), theme)
         self._draw_what_stays()
         self._make_what_changes()
 
@@ -50,7 +43,7 @@ class MaskParts:
     def _draw_what_stays(self) -> None:
         figure, colours = self.figure, self.colours
         head: dict[str, Any] = {"size": Size.HEAD, "bold": True}
-        write(figure, 20, 36, QUESTION, colours.ink, size=Size.TITLE, bold=True)
+        self.stay(20, 36, QUESTION, colours.ink, size=Size.TITLE, bold=True)
         ticks = [(float(x), str(x).replace("-", "−")) for x in (-1, 0, 1)]
         left, wide = PLOT
         boxes: dict[str, tuple[tuple[int, int], tuple[float, float], list[tuple[float, str]]]] = {
@@ -65,7 +58,7 @@ class MaskParts:
         }
         self.plots: dict[str, Axes] = {}
         for name, ((top, high), limits, y_ticks) in boxes.items():
-            write(figure, left, top - 12, heads[name], colours.ink, **head)
+            self.stay(left, top - 12, heads[name], colours.ink, **head)
             self.plots[name] = plot_area(
                 figure,
                 (left, top, wide, high),
@@ -75,10 +68,10 @@ class MaskParts:
                 x_ticks=ticks if name == "count" else (),
                 y_ticks=y_ticks,
             )
-        write(figure, left + wide, 534, "x", colours.muted, size=Size.SMALL, align="right")
+        self.stay(left + wide, 534, "x", colours.muted, size=Size.SMALL, align="right")
 
         left, top, side = FIELD
-        write(figure, left, top - 12, "a field of elements", colours.ink, **head)
+        self.stay(left, top - 12, "a field of elements", colours.ink, **head)
         legend = (
             ("x > λ: grad", colours.passes),
             ("x < −λ: grad", colours.passes_negative),
@@ -87,24 +80,11 @@ class MaskParts:
         )
         for number, (text, colour) in enumerate(legend):
             x, y = left + 130 * (number % 2), top + side + 70 + 22 * (number // 2)
-            self._box(x, y - 10, 12, 12, colour)
-            write(figure, x + 18, y, text, colours.muted, size=Size.SMALL)
+            self.box((x, y - 10, 12, 12), colour)
+            self.stay(x + 18, y, text, colours.muted, size=Size.SMALL)
 
         for x, text in ((0, "x and its bits"), (176, "forward"), (236, "grad")):
-            write(figure, LADDER + x, 144, text, colours.muted, size=Size.SMALL)
-
-    def _box(self, x: float, y: float, wide: float, high: float, colour: str) -> Rectangle:
-        box = Rectangle(
-            (x / WIDTH, 1 - (y + high) / HEIGHT),
-            wide / WIDTH,
-            high / HEIGHT,
-            transform=self.figure.transFigure,
-            facecolor=colour,
-            edgecolor="none",
-            linewidth=0.0,
-        )
-        self.figure.add_artist(box)
-        return box
+            self.stay(LADDER + x, 144, text, colours.muted, size=Size.SMALL)
 
     # -- what changes ------------------------------------------------------------
 
@@ -112,8 +92,8 @@ class MaskParts:
         colours = self.colours
         self.bands = {name: self._band(axes) for name, axes in self.plots.items()}
         count = self.plots["count"]
-        self.bars = {
-            name: self._add(count, StepPatch(np.zeros(52), BINS, fill=True, color=c, lw=0.0), 4)
+        self.bars: dict[str, Any] = {
+            name: self.add_to(count, StepPatch(np.zeros(52), BINS, fill=True, color=c, lw=0.0), 4)
             for name, c in (("dead", colours.line), ("live", colours.passes))
         }
         self.curves = {
@@ -127,67 +107,50 @@ class MaskParts:
             for part in ("open", "filled")
         }
         small = {"size": Size.SMALL}
-        self.state = (self._text(20, 60, colours.muted), self._text(20, 78, colours.muted))
+        self.state = (self.letters(20, 60, colours.muted), self.letters(20, 78, colours.muted))
         middle = PLOT[0] + PLOT[1] / 2
-        self.zone = self._text(middle, 140, colours.dead_ink, align="center", **small)
-        self.edge = self._text(middle, 330, colours.edge, align="center", **small)
+        self.zone = self.letters(middle, 140, colours.dead_ink, align="center", **small)
+        self.edge = self.letters(middle, 330, colours.edge, align="center", **small)
 
         left, top, side = FIELD
-        self.field = self._free(Stamp(left, top))
-        self.field_name = self._text(left + side, top - 12, colours.muted, align="right", **small)
+        self.field = self.add(Stamp(left, top))
+        self.field_name = self.letters(left + side, top - 12, colours.muted, align="right", **small)
         self.rows = (
-            self._text(left - 6, top + 10, colours.muted, align="right", **small),
-            self._text(left - 6, top + side, colours.muted, align="right", **small),
+            self.letters(left - 6, top + 10, colours.muted, align="right", **small),
+            self.letters(left - 6, top + side, colours.muted, align="right", **small),
         )
-        self.share = self._free(Stamp(left, top + side + 8))
-        self.alive = self._text(left, top + side + 40, colours.passes, bold=True)
-        self.dead = self._text(
+        self.share = self.add(Stamp(left, top + side + 8))
+        self.alive = self.letters(left, top + side + 40, colours.passes, bold=True)
+        self.dead = self.letters(
             left + side, top + side + 40, colours.dead_ink, bold=True, align="right"
         )
-        self.check = self._text(left, 546, colours.check, **small)
+        self.check = self.letters(left, 546, colours.check, **small)
 
-        self.ladder_head = self._text(LADDER, 112, colours.ink, size=Size.HEAD, bold=True)
+        self.ladder_head = self.letters(LADDER, 112, colours.ink, size=Size.HEAD, bold=True)
         self.ladder = [self._rung(168 + 44 * number) for number in range(RUNGS)]
         self.notes = [
-            self._text(LADDER, 486 + 18 * number, colours.edge, **small) for number in range(3)
+            self.letters(LADDER, 486 + 18 * number, colours.edge, **small) for number in range(3)
         ]
-
-    def _free(self, stamp: Any) -> Any:
-        stamp.set_animated(True)
-        self.figure.add_artist(stamp)
-        self.changing.append(stamp)
-        return stamp
-
-    def _text(self, x: float, y: float, colour: str, **how: Any) -> Lettering:
-        return cast(Lettering, self._free(Lettering(x, y, "", colour, **how)))
 
     def _rung(self, y: float) -> tuple[Lettering, ...]:
         colours = self.colours
         return (
-            self._text(LADDER, y, colours.ink, mono=True),
-            self._text(LADDER, y + 16, colours.muted, mono=True, size=Size.SMALL),
-            self._text(LADDER + 176, y, colours.ink, bold=True),
-            self._text(LADDER + 236, y, colours.ink, bold=True),
+            self.letters(LADDER, y, colours.ink, mono=True),
+            self.letters(LADDER, y + 16, colours.muted, mono=True, size=Size.SMALL),
+            self.letters(LADDER + 176, y, colours.ink, bold=True),
+            self.letters(LADDER + 236, y, colours.ink, bold=True),
         )
-
-    def _add(self, axes: Axes, artist: Any, order: int) -> Any:
-        artist.set_zorder(order)  # above the lines and ticks that stay, in both ways of drawing
-        artist.set_animated(True)
-        axes.add_artist(artist)
-        artist.set_clip_path(axes.patch)
-        self.changing.append(artist)
-        return artist
 
     def _band(self, axes: Axes) -> Rectangle:
         band = Rectangle((0, 0), 0, 1, facecolor=self.colours.dead, edgecolor="none", lw=0.0)
         band.set_transform(axes.get_xaxis_transform())
-        return cast(Rectangle, self._add(axes, band, 3))
+        return self.add_to(axes, band, 3)
 
     def _line(self, axes: Axes, colour: str) -> Line2D:
         line = Line2D(
             [], [], color=colour, lw=2.5, ls="-", marker="", solid_capstyle="butt", antialiased=True
         )
-        return cast(Line2D, self._add(axes, line, 5))
+        return self.add_to(axes, line, 5)
 
     def _dots(self, axes: Axes, *, filled: bool) -> Line2D:
         colours = self.colours
@@ -203,4 +166,4 @@ class MaskParts:
             fillstyle="full",
             antialiased=True,
         )
-        return cast(Line2D, self._add(axes, dots, 6))
+        return self.add_to(axes, dots, 6)

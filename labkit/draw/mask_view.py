@@ -13,7 +13,7 @@ from labkit.draw.numbers import number_text, percent, short_dtype
 from labkit.language import Text
 from labkit.language import gettext as _
 
-__all__ = ["MaskView", "Rung", "alt_text", "notes", "remarks", "state_line"]
+__all__ = ["MaskView", "Rung", "mask_alt_text", "notes", "remarks", "state_line"]
 
 QUESTION = Text("Which elements get their gradient?")
 _NOTE_LETTERS = 42
@@ -133,7 +133,7 @@ def notes(view: MaskView) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def alt_text(view: MaskView) -> str:
+def mask_alt_text(view: MaskView) -> str:
     """The picture in words, for those who do not see it."""
     rows, columns = view.live.shape
     edge = int(np.count_nonzero(view.on_edge))

@@ -152,12 +152,17 @@ def _side(sheet: Sheet, row: KernelRow, side: Side | None, left: float, top: flo
     number = str(row.number)
     ink = on(colours.passes, colours)
     sheet.text(left + 15, top + 31, number, ink, size=Size.HEAD, bold=True, align="center")
-    right, begin = left + _WIDE - 8, left + 40
+    right, begin = left + _WIDE - 8, left + 40.0
     x = begin + sheet.text(begin, top + 21, row.op_type, colours.ink, bold=True, room=200) + 10
     if side[0]:
         x = _part(sheet, row, 0, f"block dim {side[0]}", (x, top + 21), right) + 10
-    _part(sheet, row, 1, side[1], (x, top + 21), right)
-    x = _part(sheet, row, 2, side[2], (begin, top + 41), right - _least(side[3])) + 6
+    if side[1]:
+        _part(sheet, row, 1, side[1], (x, top + 21), right)
+    if not side[2] and not side[3]:
+        words = "shapes and dtypes not taken"
+        sheet.text(begin, top + 41, words, colours.muted, size=Size.SMALL)
+        return
+    x = _part(sheet, row, 2, side[2], (begin, top + 41), right - _least(side[3])) + 8
     x += sheet.text(x, top + 41, "→", colours.muted, size=Size.SMALL) + 6
     _part(sheet, row, 3, side[3], (x, top + 41), right)
 
@@ -174,7 +179,7 @@ def _part(
     wrong = place in row.differs
     ink = sheet.colours.edge if wrong else sheet.colours.muted
     room = right - at[0]
-    return at[0] + sheet.text(*at, text, ink, size=Size.SMALL, bold=wrong, room=room)
+    return at[0] + sheet.text(*at, text or "-", ink, size=Size.SMALL, bold=wrong, room=room)
 
 
 def _unseen(sheet: Sheet, view: Observed, top: float) -> None:
@@ -183,7 +188,7 @@ def _unseen(sheet: Sheet, view: Observed, top: float) -> None:
         return
     colours = sheet.colours
     sheet.box((_LEFT, top, WIDTH - 2 * _LEFT, 34), colours.ground, colours.line, dashed=True)
-    x = _LEFT + 12
+    x = _LEFT + 12.0
     x += sheet.text(x, top + 22, "in no profile", colours.ink, size=Size.SMALL, bold=True) + 12
     words = " · ".join(view.unseen)
     sheet.text(x, top + 22, words, colours.muted, size=Size.SMALL, room=WIDTH - _LEFT - 12 - x)

@@ -9,27 +9,34 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
 from labkit.draw.theme import DRAWING
 
-__all__ = ["quick_png", "to_png"]
+__all__ = ["drawn", "quick_png", "to_png"]
+
+Pixels = npt.NDArray[np.uint8]
 
 
 def to_png(figure: Figure) -> bytes:
     """Draw a figure and return it as PNG, packed tightly: for pictures that are kept."""
     with DRAWING:
+        stream = io.BytesIO()
+        Image.fromarray(drawn(figure)).convert("RGB").save(stream, "png", optimize=True)
+        return stream.getvalue()
+
+
+def drawn(figure: Figure) -> Pixels:
+    """Draw a figure and return its pixels: RGBA, uint8, height x width x 4."""
+    with DRAWING:
         canvas: Any = figure.canvas
         if not isinstance(canvas, FigureCanvasAgg):
             canvas = FigureCanvasAgg(figure)
         canvas.draw()
-        stream = io.BytesIO()
-        Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB").save(
-            stream, "png", optimize=True
-        )
-        return stream.getvalue()
+        return np.array(canvas.buffer_rgba())
 
 
 def quick_png(rgba: Any) -> bytes:

@@ -7,122 +7,37 @@ will tell, since an earlier check ended the call.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from matplotlib.figure import Figure
 
 from labkit.draw.chain import wrapped
+from labkit.draw.png import drawn
 from labkit.draw.sheet import WIDTH, Sheet, on
+from labkit.draw.sieve_view import QUESTION, Sieve, SieveCell, SieveRow, Verdict
 from labkit.draw.theme import DRAWING, Palette, Size
 
-__all__ = [
-    "HEIGHT",
-    "STATES",
-    "Sieve",
-    "SieveCell",
-    "SieveRow",
-    "Verdict",
-    "sieve_figure",
-    "sieve_pixels",
-]
+__all__ = ["HEIGHT", "sieve_figure", "sieve_pixels"]
 
 Pixels = npt.NDArray[np.uint8]
 
 HEIGHT = 690
 """Pixels of the picture, whatever the call."""
 
-STATES = ("passed", "stopped", "returned", "hidden", "not reached", "not asked")
-"""What becomes of a question: it lets the call through, refuses it, ends it with success; it
-is never reached, though the argument is wrong there (hidden) or is right; or there is none."""
-
 _NAME, _GRID, _RIGHT = 46, 262, 920
 _TOP, _ROW, _ABOVE = 142, 34, 8
-_QUESTION = "Which check stops this call?"
 _SHARES = {"lambd": 0.7}
 _VERDICT, _HALF = 538, 474
 _MARKS = {"passed": "✓", "stopped": "✗", "returned": "✓", "hidden": "✗"}
-
-
-@dataclass(frozen=True)
-class SieveCell:
-    """One question: to the argument in column `column`, or to `span` arguments at once.
-
-    `state` is one of `STATES`; `text` is what the check sees there.
-    """
-
-    column: int
-    state: str
-    text: str
-    span: int = 1
-
-
-@dataclass(frozen=True)
-class SieveRow:
-    """One check with its questions, and the source lines where it stands."""
-
-    name: str
-    source: str
-    cells: tuple[SieveCell, ...]
-
-    @property
-    def hidden(self) -> int:
-        """How many faults stand here that the call will not tell."""
-        return sum(cell.state == "hidden" for cell in self.cells)
-
-    @property
-    def state(self) -> str:
-        """What becomes of the call here: passed, stopped, returned, not reached."""
-        states = [cell.state for cell in self.cells]
-        for decides in ("stopped", "returned"):
-            if decides in states:
-                return decides
-        return "passed" if "passed" in states else "not reached"
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What phase 1 returns, in words: the code, its name, and lines that say why.
-
-    `document` are pairs of lines: where document and code part, and what the document says.
-    """
-
-    status: int
-    name: str
-    lines: tuple[str, ...]
-    document: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Sieve:
-    """A call and the checks that it goes through.
-
-    `columns` are the arguments, `described` what each of them is; `file` is
-    the source file of the rows that name lines only.
-    """
-
-    operator: str
-    chip: str
-    file: str
-    columns: tuple[str, ...]
-    described: tuple[str, ...]
-    rows: tuple[SieveRow, ...]
-    verdict: Verdict
-
-    @property
-    def hidden(self) -> int:
-        """How many faults the call has besides the one that it tells."""
-        return sum(row.hidden for row in self.rows)
 
 
 def sieve_figure(sieve: Sieve, theme: str | Palette = "light") -> Figure:
     """Draw the checks of one call."""
     with DRAWING:
         sheet = Sheet(HEIGHT, theme)
-        sheet.head(_QUESTION, f"{sieve.operator} on {sieve.chip}")
+        sheet.head(QUESTION, f"{sieve.operator} on {sieve.chip}")
         _draw_heads(sheet, sieve.columns, sieve.described, sieve.file)
         for number, row in enumerate(sieve.rows):
             _draw_row(sheet, row, _TOP + _ROW * number, _edges(sieve.columns))
@@ -157,16 +72,16 @@ def _head_band(
     theme: str | Palette,
 ) -> Pixels:
     sheet = Sheet(_TOP - _ABOVE, theme)
-    sheet.head(_QUESTION, f"{operator} on {chip}")
+    sheet.head(QUESTION, f"{operator} on {chip}")
     _draw_heads(sheet, columns, described, file)
-    return _pixels(sheet)
+    return drawn(sheet.figure)
 
 
 @lru_cache(maxsize=128)
 def _row_band(row: SieveRow, columns: tuple[str, ...], theme: str | Palette) -> Pixels:
     sheet = Sheet(_ROW, theme)
     _draw_row(sheet, row, _ABOVE, _edges(columns))
-    return _pixels(sheet)
+    return drawn(sheet.figure)
 
 
 @lru_cache(maxsize=32)
@@ -174,14 +89,7 @@ def _verdict_band(verdict: Verdict, hidden: int, theme: str | Palette) -> Pixels
     above = 22
     sheet = Sheet(HEIGHT - _VERDICT + above, theme)
     _draw_verdict(sheet, verdict, hidden, above)
-    return _pixels(sheet)
-
-
-def _pixels(sheet: Sheet) -> Pixels:
-    canvas: Any = sheet.figure.canvas
-    canvas.draw()
-    pixels: Pixels = np.array(canvas.buffer_rgba())
-    return pixels
+    return drawn(sheet.figure)
 
 
 def _draw_heads(

@@ -24,7 +24,7 @@ from matplotlib.transforms import Bbox
 
 from labkit.draw.theme import DPI, MONO, SANS, Size
 
-__all__ = ["Lettering", "Stamp"]
+__all__ = ["Lettering", "Stamp", "ink_of", "ink_width", "inked"]
 
 Pixels = npt.NDArray[np.uint8]
 
@@ -116,10 +116,7 @@ def _set_line(text: str, colour: str, family: str, size: float, bold: bool) -> P
     """Set a line of text; RGBA, transparent where there is no ink."""
     pieces = [text[at : at + _PIECE] for at in range(0, len(text), _PIECE)]
     ink, _ = _joined([_piece(piece, family, size, bold) for piece in pieces], size)
-    pixels = np.empty((*ink.shape, 4), np.uint8)
-    pixels[..., :3] = [round(255 * part) for part in to_rgb(colour)]
-    pixels[..., 3] = ink
-    return pixels
+    return inked(ink, colour)
 
 
 def _joined(parts: list[tuple[Pixels, float]], size: float) -> tuple[Pixels, float]:
@@ -150,28 +147,59 @@ def _letter(character: str, family: str, size: float, bold: bool) -> tuple[Pixel
     """One letter's ink (uint8, 0 to 255) and how far the pen moves on, in pixels."""
     side, height, above = _measure(size)
     width = round(size * DPI / 72 * 1.5) + 2 * side
+    face = (family, size, bold)
+    ten, none = (ink_width(f"|{repeated}|", *face) for repeated in (character * 10, ""))
+    return ink_of(character, *face, (width, height), (side, above)), (ten - none) / 10
+
+
+def ink_width(text: str, family: str, size: float, bold: bool) -> float:
+    """Pixels from the first letter's left to the last one's right, as matplotlib sets them."""
+    make: Any = RendererAgg
+    font = _font(family, size, bold)
+    wide: float = make(1, 1, DPI).get_text_width_height_descent(text, font, False)[0]
+    return wide
+
+
+def ink_of(
+    text: str,
+    family: str,
+    size: float,
+    bold: bool,
+    room: tuple[int, int],
+    start: tuple[int, int],
+) -> Pixels:
+    """How much ink each pixel of a text has, 0 to 255, as matplotlib sets it.
+
+    `room` is width and height, `start` where the text begins: pixels from the
+    left, and its baseline's from the top.
+    """
+    width, height = room
     make: Any = RendererAgg
     renderer = make(width, height, DPI)
-    figure = Figure(figsize=(width / DPI, height / DPI), dpi=DPI)
-    font = FontProperties(
-        family=family, size=size, weight="bold" if bold else "normal", style="normal"
-    )
-    text = Text(
-        side,
-        height - above,
-        character,
-        fontproperties=font,
+    line = Text(
+        start[0],
+        height - start[1],
+        text,
+        fontproperties=_font(family, size, bold),
         color="black",
         verticalalignment="baseline",
         horizontalalignment="left",
         usetex=False,
         parse_math=False,
     )
-    text.set_figure(figure)
-    text.draw(renderer)
-    ink = np.asarray(renderer.buffer_rgba())[..., 3].copy()
-    ten, none = (
-        renderer.get_text_width_height_descent(f"|{repeated}|", font, False)[0]
-        for repeated in (character * 10, "")
-    )
-    return ink, (ten - none) / 10
+    line.set_figure(Figure(figsize=(width / DPI, height / DPI), dpi=DPI))
+    line.draw(renderer)
+    return np.array(np.asarray(renderer.buffer_rgba())[..., 3])
+
+
+def inked(ink: Pixels, colour: str) -> Pixels:
+    """Ink in a colour: RGBA, transparent where there is none."""
+    pixels = np.empty((*ink.shape, 4), np.uint8)
+    pixels[..., :3] = [round(255 * part) for part in to_rgb(colour)]
+    pixels[..., 3] = ink
+    return pixels
+
+
+def _font(family: str, size: float, bold: bool) -> FontProperties:
+    weight = "bold" if bold else "normal"
+    return FontProperties(family=[family], size=size, weight=weight, style="normal")

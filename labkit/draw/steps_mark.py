@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.colors import to_rgb
 
-from labkit.draw.png import quick_png
+from labkit.draw.png import drawn, quick_png
 from labkit.draw.sheet import WIDTH
 from labkit.draw.steps import (
     HEIGHT,
@@ -59,9 +59,7 @@ class StepsPicture:
         """Show another state; while the call stays the same, only the mark is drawn."""
         with DRAWING:
             if view != self._view:
-                canvas = steps_figure(view, self.colours, quick=True).canvas
-                canvas.draw()
-                self._ground = np.asarray(canvas.buffer_rgba()).copy()  # type: ignore[attr-defined]
+                self._ground = drawn(steps_figure(view, self.colours, quick=True))
                 self._view = view
             self._shown = self._ground.copy()
             ink = [round(255 * part) for part in to_rgb(self.colours.ink)]

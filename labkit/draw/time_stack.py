@@ -85,12 +85,12 @@ def _state(calls: tuple[CallTime, ...], device: str) -> Text:
 def _notes(calls: tuple[CallTime, ...]) -> tuple[Text, ...]:
     if any(call.kernel is None for call in calls):
         return (
-            Text("grey: the software NPU computes on this CPU while the host waits;"),
-            Text("it says nothing about an NPU, and a kernel's time was not measured"),
+            Text("Grey: the software NPU computes on this CPU while the host waits."),
+            Text("That says nothing about an NPU, and no kernel's time was measured."),
         )
     return (
-        Text("the wait ends when the stream is done; the kernel's time is taken by two events"),
-        Text("on the stream, by the device's own clock"),
+        Text("The wait ends when the stream is done."),
+        Text("The kernel's time is what lies between two events on the stream."),
     )
 
 
@@ -170,5 +170,5 @@ def time_alt_text(calls: tuple[CallTime, ...], device: str) -> str:
                 n=call.elements, dtype=call.dtype, parts=parts, kernel=kernel
             )
         )
-    told.append(_("{told}.").format(told=" ".join(_(note) for note in _notes(calls))))
+    told += [_(note) for note in _notes(calls)]
     return plain(" ".join(told))

@@ -15,8 +15,8 @@ __all__ = [
     "ObjectView",
     "TwoPhaseView",
     "WorkBar",
-    "alt_text",
     "state_line",
+    "two_phase_alt_text",
 ]
 
 QUESTION = Text("What has happened by now, and what has not?")
@@ -162,7 +162,7 @@ def state_line(view: TwoPhaseView) -> tuple[Text, ...]:
     return first, Text("{where} · {mode}", where=where, mode=mode)
 
 
-def alt_text(view: TwoPhaseView) -> str:
+def two_phase_alt_text(view: TwoPhaseView) -> str:
     """The picture in words, for those who do not see it."""
     told = [f"{_(QUESTION)} {' · '.join(map(_, state_line(view)))}."]
     row = view.current

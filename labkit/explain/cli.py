@@ -14,10 +14,18 @@ if TYPE_CHECKING:
     from labkit.op.plan import Plan
     from labkit.op.scalar import Scalar
 
-__all__ = ["add_arguments", "run", "tensor_desc"]
+__all__ = ["TENSORS", "add_arguments", "add_call_arguments", "plan_of", "run", "tensor_desc"]
 
 _NULL = ("none", "null")
 _EXAMPLE = "float32:2,2"
+TENSORS = (
+    "A TENSOR is dtype:shape[:strides[:offset[:storage shape]]], for example\n"
+    "  float16:4,1                 a row-major tensor (nothing after the colon is 0-d)\n"
+    "  float32:4,4:1,4             a transposed view\n"
+    "  float32:4,4:8,1:0:4,8       rows with gaps\n"
+    "or none for a null pointer."
+)
+"""How a tensor is written on the command line."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,13 +34,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Tell what a call will do: the checks, the l0 operators, the launches, the workspace and\n"
         "the kernel, step by step, each with its source and its reason.\n\n"
-        "A TENSOR is dtype:shape[:strides[:offset[:storage shape]]], for example\n"
-        "  float16:4,1                 a row-major tensor (nothing after the colon is 0-d)\n"
-        "  float32:4,4:1,4             a transposed view\n"
-        "  float32:4,4:8,1:0:4,8       rows with gaps\n"
-        "or none for a null pointer. $LABKIT_OPS_NN or $LABKIT_CANN_SRC may name a checkout of\n"
+        f"{TENSORS} $LABKIT_OPS_NN or $LABKIT_CANN_SRC may name a checkout of\n"
         "the sources, whose lines are then shown."
     )
+    add_call_arguments(parser)
+    parser.add_argument("--json", action="store_true", help="print the chain as JSON")
+    parser.add_argument("--html", metavar="FILE", help="write a page to FILE ('-': print it)")
+
+
+def add_call_arguments(parser: argparse.ArgumentParser) -> None:
+    """Give a parser the options that describe a call."""
     parser.add_argument("--grad", metavar="TENSOR", help="gradOutput (default: as --self)")
     parser.add_argument("--self", metavar="TENSOR", dest="self_", help="self (default: as --grad)")
     parser.add_argument(
@@ -44,8 +55,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--soc", help="the chip, e.g. 950, 910b, Ascend910A (default 950)")
     parser.add_argument("--forward", action="store_true", help="aclnnHardshrink on --self instead")
-    parser.add_argument("--json", action="store_true", help="print the chain as JSON")
-    parser.add_argument("--html", metavar="FILE", help="write a page to FILE ('-': print it)")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -53,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
     from labkit.explain.build import explain
     from labkit.explain.html import as_page
 
-    plan = _plan(options)
+    plan = plan_of(options)
     chain = explain(plan)
     if options.html == "-":
         _print(as_page(chain))
@@ -104,7 +113,8 @@ def _numbers(option: str, text: str) -> tuple[int, ...]:
         ) from error
 
 
-def _plan(options: argparse.Namespace) -> Plan:
+def plan_of(options: argparse.Namespace) -> Plan:
+    """The plan of the call that the options describe."""
     from labkit.op.aclnn import plan_hardshrink, plan_hardshrink_backward
 
     lambd = _lambd(options.lambd, options.lambd_dtype)

@@ -37,7 +37,7 @@ backward, forward = plan_hardshrink_backward, plan_hardshrink
 """What the cases of the findings start with."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Finding:
     """One finding.
 
@@ -67,6 +67,12 @@ class Finding:
     def applies(self, plan: Plan) -> bool:
         """Whether this call meets it."""
         return CONDITIONS[self.when](plan)
+
+    def __repr__(self) -> str:
+        return _section(self)
+
+    def _repr_markdown_(self) -> str:
+        return _section(self)
 
 
 @cache

@@ -3,7 +3,8 @@
 `mask()` shows which elements get their gradient, `two_phase()` steps through
 the host program, `contract()` puts a call through the checks, `broadcast()`
 shows shapes and views over storage, `chain()` what a call launches, `bits()`
-where λ lies between its neighbours, `tiling()` how the work reaches the cores.
+where λ lies between its neighbours, `tiling()` how the work reaches the cores,
+`learning()` a model that learns with the operator.
 
 A panel works without ipywidgets too (`panel.set(...)`, `panel.picture`); they
 are loaded when a panel is first displayed. Each panel is loaded when it is
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
         contract_picture,
         dtype_cube,
     )
+    from labkit.explore.learning_panel import LearningPanel, learning, learning_picture
     from labkit.explore.mask_panel import MaskPanel, mask, mask_picture
     from labkit.explore.tiling_panel import TilingPanel, tiling, tiling_picture
     from labkit.explore.two_phase_panel import TwoPhasePanel, two_phase, two_phase_picture
@@ -43,6 +45,7 @@ __all__ = [
     "BroadcastPanel",
     "ChainPanel",
     "ContractPanel",
+    "LearningPanel",
     "MaskPanel",
     "Panel",
     "TilingPanel",
@@ -57,6 +60,8 @@ __all__ = [
     "contract_picture",
     "dtype_cube",
     "field",
+    "learning",
+    "learning_picture",
     "mask",
     "mask_picture",
     "open_panels",
@@ -67,7 +72,7 @@ __all__ = [
     "two_phase_picture",
 ]
 
-PANELS = ("mask", "two_phase", "contract", "broadcast", "chain", "bits", "tiling")
+PANELS = ("mask", "two_phase", "contract", "broadcast", "chain", "bits", "tiling", "learning")
 """The names of the panels: each is a function of this package."""
 
 _HOME = {
@@ -85,6 +90,9 @@ _HOME = {
     "contract": "contract_panel",
     "contract_picture": "contract_panel",
     "dtype_cube": "contract_panel",
+    "LearningPanel": "learning_panel",
+    "learning": "learning_panel",
+    "learning_picture": "learning_panel",
     "MaskPanel": "mask_panel",
     "mask": "mask_panel",
     "mask_picture": "mask_panel",

@@ -14,20 +14,20 @@ from labkit.draw.carpet import CarpetPicture, carpet_figure
 from labkit.draw.carpet_view import CarpetView, carpet_alt_text
 from labkit.draw.html import Shown, show
 from labkit.draw.theme import DRAWING
-from labkit.errors import AclnnError, LabError, LabValueError
+from labkit.errors import LabValueError
 from labkit.explore.bits_run import look_around, look_at_all
 from labkit.explore.bits_state import (
     AROUND,
     CARPET,
     DTYPES,
-    GRAD_DTYPES,
     OPERATORS,
     PICTURES,
     BitsState,
     changed,
 )
-from labkit.explore.mask_panel import refusal
-from labkit.explore.panel import Panel, Problem, Rendered
+from labkit.explore.device_panel import DevicePanel
+from labkit.explore.panel import Problem, Rendered
+from labkit.explore.typed import SAME
 from labkit.host.device import Device
 from labkit.language import gettext as _
 from labkit.operators import default_device
@@ -37,15 +37,13 @@ if TYPE_CHECKING:
 
 __all__ = ["BitsPanel", "BitsState", "bits", "bits_picture"]
 
-_LEAST, _MOST, _STEP = -0.5, 1.5, 0.01
-
 
 def bits(
     device: Device | None = None,
     *,
     lambd: Any = 0.3,
     dtype: Any = "float16",
-    grad_dtype: Any = GRAD_DTYPES[0],
+    grad_dtype: Any = SAME,
     operator: str = OPERATORS[0],
     picture: str = AROUND,
     theme: str = "light",
@@ -106,7 +104,7 @@ def look(device: Device, state: BitsState) -> BitsView | CarpetView | Problem:
     return look_at_all(device, state)
 
 
-class BitsPanel(Panel[BitsState]):
+class BitsPanel(DevicePanel[BitsState]):
     """The bits panel; see `bits`. `view` is what the picture shows, as data."""
 
     size = (WIDTH, HEIGHT)
@@ -120,19 +118,16 @@ class BitsPanel(Panel[BitsState]):
         name: str = "bits",
         raise_errors: bool | None = None,
     ) -> None:
-        self.device = device
         self.view: BitsView | CarpetView | None = None
         with DRAWING:
             self._around = BitsPicture(theme)
             self._carpet = CarpetPicture(theme)
         state = self.changed(BitsState(), start)
-        super().__init__(name, state, self._rendered, raise_errors=raise_errors)
+        super().__init__(name, state, device, raise_errors=raise_errors)
 
-    def _rendered(self, state: BitsState) -> Rendered | Problem:
-        try:
-            view = look(self.device or default_device(), state)
-        except AclnnError as error:
-            return refusal(error)
+    def drawn(self, device: Device, state: BitsState) -> Rendered | Problem:
+        """Run the operators for a state and draw what came back."""
+        view = look(device, state)
         if isinstance(view, Problem):
             return view
         self.view = view
@@ -149,11 +144,11 @@ class BitsPanel(Panel[BitsState]):
     def controls(self) -> Controls:
         """λ as slider and box, self's and the gradient's dtype, the operators, the picture."""
         from labkit.explore import widgets
+        from labkit.explore.lambda_row import LambdaRow
         from labkit.explore.shell import Controls
 
-        slider = widgets.slider("λ", _LEAST, _MOST, _STEP, quick=self._is_quick())
-        box = widgets.box(_("λ, typed:"), 220)
-        same = [(_("same as self"), GRAD_DTYPES[0]), *((name, name) for name in DTYPES)]
+        lambd = LambdaRow(-0.5, 1.5, 0.01, quick=self.is_quick())
+        same = [(_("same as self"), SAME), *((name, name) for name in DTYPES)]
         operators = dict(zip(OPERATORS, (_("both"), _("backward"), _("forward"))))
         pictures = dict(zip(PICTURES, (_("the numbers around λ"), _("all 65,536 patterns"))))
         menus = {
@@ -164,26 +159,15 @@ class BitsPanel(Panel[BitsState]):
         }
 
         def sync(state: BitsState) -> None:
-            box.value = state.typed
-            place = min(max(state.lambd, _LEAST), _MOST)
-            # A NaN leaves the slider where it is, and its own value is not sent back to it.
-            if abs(place - slider.value) > _STEP / 2:
-                slider.value = place
+            lambd.sync(state)
             for name, menu in menus.items():
                 menu.value = getattr(state, name)
 
-        controls = Controls([[slider, box], list(menus.values())], sync)
-        controls.when(slider, lambda value: self.set(lambd=f"{value:.2f}".rstrip("0").rstrip(".")))
-        for name, widget in {"lambd": box, **menus}.items():
+        controls = Controls([[lambd.slider, lambd.box], list(menus.values())], sync)
+        lambd.follow(self, controls)
+        for name, widget in menus.items():
             widgets.follow(self, controls, name, widget)
         return controls
-
-    def _is_quick(self) -> bool:
-        """Whether every move of the slider is worth a run: on the software NPU, not on an NPU."""
-        try:
-            return (self.device or default_device()).kind == "sim"
-        except LabError:
-            return False
 
 
 def _pairs(words: dict[str, str]) -> list[tuple[str, str]]:

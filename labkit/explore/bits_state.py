@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from labkit.draw.bits_view import BOTH, OPERATORS
-from labkit.errors import LabValueError
 from labkit.explore.mask_state import DTYPES, GRAD_DTYPES, MaskState
 from labkit.explore.mask_state import changed as mask_changed
-from labkit.language import gettext as _
+from labkit.explore.typed import SAME, chosen
 
 __all__ = [
     "AROUND",
@@ -38,14 +37,14 @@ class BitsState:
     lambd: float = 0.3
     typed: str = "0.3"
     dtype: str = "float16"
-    grad_dtype: str = GRAD_DTYPES[0]
+    grad_dtype: str = SAME
     operator: str = BOTH
     picture: str = AROUND
 
     @property
     def grad(self) -> str:
         """The gradient's dtype, by its name."""
-        return self.dtype if self.grad_dtype == GRAD_DTYPES[0] else self.grad_dtype
+        return self.dtype if self.grad_dtype == SAME else self.grad_dtype
 
 
 def changed(state: BitsState, changes: dict[str, Any]) -> BitsState:
@@ -60,16 +59,6 @@ def changed(state: BitsState, changes: dict[str, Any]) -> BitsState:
         tensors.typed,
         tensors.dtype,
         tensors.grad_dtype,
-        _chosen("operator", changes.get("operator", state.operator), OPERATORS),
-        _chosen("picture", changes.get("picture", state.picture), PICTURES),
+        chosen("operator", changes.get("operator", state.operator), OPERATORS),
+        chosen("picture", changes.get("picture", state.picture), PICTURES),
     )
-
-
-def _chosen(name: str, value: Any, known: tuple[str, ...]) -> str:
-    if value not in known:
-        raise LabValueError(
-            _("{name} is {value}; right would be one of: {known}").format(
-                name=name, value=repr(value), known="; ".join(known)
-            )
-        )
-    return str(value)

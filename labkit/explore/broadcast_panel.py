@@ -13,12 +13,13 @@ import numpy as np
 from labkit.draw.broadcast import HEIGHT, broadcast_figure
 from labkit.draw.broadcast_view import BroadcastView, broadcast_alt_text, remarks
 from labkit.draw.html import Shown, show
-from labkit.draw.png import quick_png
+from labkit.draw.png import drawn, quick_png
 from labkit.draw.sheet import WIDTH
 from labkit.draw.tape import tape_alt_text, tape_figure
-from labkit.explore.broadcast_state import CHIPS, PAIRS, TYPED, BroadcastState, changed, look
+from labkit.explore.broadcast_state import PAIRS, TYPED, BroadcastState, changed, look
 from labkit.explore.broadcast_views import INPUT_KINDS, KINDS, OUTPUT_KINDS
 from labkit.explore.panel import Panel, Problem, Rendered
+from labkit.explore.typed import CHIPS, shape_words
 from labkit.language import gettext as _
 from labkit.op import TensorDesc
 from labkit.views import describe
@@ -87,9 +88,8 @@ def render(state: BroadcastState, theme: str = "light") -> Rendered:
 
 
 def _rendered(view: BroadcastView, theme: str) -> Rendered:
-    canvas: Any = broadcast_figure(view, theme, quick=True).canvas
-    canvas.draw()
-    return Rendered(quick_png(canvas.buffer_rgba()), broadcast_alt_text(view), _below(view))
+    picture = quick_png(drawn(broadcast_figure(view, theme, quick=True)))
+    return Rendered(picture, broadcast_alt_text(view), _below(view))
 
 
 def _below(view: BroadcastView) -> str:
@@ -133,7 +133,7 @@ class BroadcastPanel(Panel[BroadcastState]):
 
         pairs = [*((words, words) for words in PAIRS), (_("as typed"), TYPED)]
         pair = widgets.menu(_("shapes"), pairs, 300)
-        chip = widgets.menu(_("chip"), CHIPS, 210)
+        chip = widgets.chip_menu()
         boxes = {
             "grad_shape": widgets.box(_("grad shape, typed:"), 300),
             "self_shape": widgets.box(_("self shape, typed:"), 300),
@@ -146,11 +146,9 @@ class BroadcastPanel(Panel[BroadcastState]):
 
         def sync(state: BroadcastState) -> None:
             pair.value = state.pair
-            if state.soc not in chip.options:
-                chip.options = (*CHIPS, state.soc)
-            chip.value = state.soc
+            widgets.show_chip(chip, state.soc)
             for name, box in boxes.items():
-                box.value = ", ".join(map(str, getattr(state, name)))
+                box.value = shape_words(getattr(state, name))
             for name, menu in views.items():
                 menu.value = getattr(state, name)
 

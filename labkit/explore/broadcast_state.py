@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from typing import Any
 
 from labkit.draw.broadcast_view import Axis, BroadcastView
-from labkit.errors import LabValueError
 from labkit.explore.broadcast_views import INPUT_KINDS, OUTPUT_KINDS, lay_out
-from labkit.language import gettext as _
-from labkit.op import find_soc, plan_hardshrink_backward
+from labkit.explore.typed import CHIPS, chosen, read_chip, read_drawn_shape
+from labkit.op import plan_hardshrink_backward
 from labkit.op.broadcast import broadcast_shapes
-from labkit.op.describe import element_count
 
-__all__ = ["CHIPS", "PAIRS", "TYPED", "BroadcastState", "changed", "look", "read_shape"]
+__all__ = ["PAIRS", "TYPED", "BroadcastState", "changed", "look"]
 
 Shape = tuple[int, ...]
-
-CHIPS = (
-    *("Ascend950PR_9599", "Ascend910B1", "Ascend910_9391"),
-    *("Ascend910A", "Ascend310P3", "Ascend310B1"),
-)
-"""One chip of each family, for the menu; any other of the table may be set by name."""
 
 TYPED = "as typed"
 PAIRS: dict[str, tuple[Shape, Shape]] = {
@@ -38,8 +29,6 @@ PAIRS: dict[str, tuple[Shape, Shape]] = {
     "grad (6,), self of 9 axes": ((6,), (1, 1, 1, 1, 1, 1, 1, 1, 6)),
 }
 """Telling pairs of shapes by the words of the menu."""
-
-_MOST_AXES, _MOST = 12, 2**40
 
 
 @dataclass(frozen=True)
@@ -64,62 +53,22 @@ def changed(state: BroadcastState, changes: dict[str, Any]) -> BroadcastState:
     """The state with what was typed or chosen; raises `LabValueError` where it cannot be."""
     wanted = dict(changes)
     if "pair" in wanted:
-        pair = str(wanted["pair"])
-        _one_of("pair", pair, (*PAIRS, TYPED))
+        pair = chosen("pair", wanted["pair"], (*PAIRS, TYPED))
         if pair in PAIRS:
             wanted = dict(zip(("grad_shape", "self_shape"), PAIRS[pair])) | wanted
     for name in ("grad_shape", "self_shape"):
         if name in wanted:
-            wanted[name] = read_shape(name, wanted[name])
+            wanted[name] = read_drawn_shape(name, wanted[name])
     for name in ("grad_view", "self_view", "out_view"):
         if name in wanted:
             kinds = OUTPUT_KINDS if name == "out_view" else INPUT_KINDS
-            _one_of(name, wanted[name], kinds)
+            wanted[name] = chosen(name, wanted[name], kinds)
     if "soc" in wanted:
-        wanted["soc"] = find_soc(wanted["soc"]).name
+        wanted["soc"] = read_chip(wanted["soc"])
     new = replace(state, **wanted)
     shapes = (new.grad_shape, new.self_shape)
     pair = next((words for words, pair in PAIRS.items() if pair == shapes), TYPED)
     return replace(new, pair=pair)
-
-
-def _one_of(name: str, value: Any, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise LabValueError(
-            _("{name} is {value}; right would be one of: {known}").format(
-                name=name, value=repr(value), known="; ".join(known)
-            )
-        )
-
-
-def read_shape(name: str, value: Any) -> Shape:
-    """A shape; takes (4, 1), 4, "4, 1", "[4, 1]", "4x1", and "" or "()" for 0-d.
-
-    >>> read_shape("self", "4 × 1"), read_shape("self", 3), read_shape("self", "")
-    ((4, 1), (3,), ())
-    """
-    if isinstance(value, str):
-        text = re.sub(r"^\((.*)\)$|^\[(.*)\]$", r"\1\2", value.strip())
-        parts: list[Any] = [part for part in re.split(r"[\s,;x×*，、]+", text) if part]
-    elif isinstance(value, (list, tuple)):
-        parts = list(value)
-    else:
-        parts = [value]
-    sizes = [int(part) if re.fullmatch(r"[0-9]{1,13}", str(part)) else -1 for part in parts]
-    if any(size < 0 for size in sizes):
-        raise LabValueError(
-            _(
-                "{name} is {value}, which is no shape; right would be whole numbers "
-                "such as 4, 1, or nothing for 0-d"
-            ).format(name=name, value=repr(value)[:40])
-        )
-    if len(sizes) > _MOST_AXES or element_count([size or 1 for size in sizes]) > _MOST:
-        raise LabValueError(
-            _("{name} is too large to draw: at most {axes} axes and 2^40 elements").format(
-                name=name, axes=_MOST_AXES
-            )
-        )
-    return tuple(sizes)
 
 
 def look(state: BroadcastState) -> BroadcastView:

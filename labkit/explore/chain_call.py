@@ -10,25 +10,16 @@ import re
 from collections.abc import Callable
 
 from labkit.errors import LabValueError
+from labkit.explore.typed import read_drawn_shape
 from labkit.language import Text
 from labkit.language import gettext as _
 from labkit.op import TensorDesc
 from labkit.op.describe import contiguous_strides, element_count
 
-__all__ = ["CHIPS", "DTYPES", "OPERATORS", "PROMOTED", "SHAPES", "VIEWS", "read_shapes", "viewed"]
+__all__ = ["DTYPES", "PROMOTED", "SHAPES", "VIEWS", "read_shapes", "viewed"]
 
-OPERATORS = ("backward", "forward")
 DTYPES = ("float32", "float16", "bfloat16", "float64", "int32")
 PROMOTED = "promoted"
-CHIPS = (
-    "Ascend950PR_9599",
-    "Ascend950PR_950z",
-    "Ascend910B1",
-    "Ascend910_9391",
-    "Ascend910A",
-    "Ascend310P3",
-    "Ascend310B1",
-)
 SHAPES = (
     "(2, 2) (2, 2)",
     "(4, 4) (4, 4)",
@@ -116,10 +107,8 @@ def read_shapes(text: str) -> tuple[Shape, Shape, Shape | None]:
     try:
         if re.sub(r"[\s,;]|grad(Output)?|self|out|gradInput", "", rest):
             raise ValueError
-        shapes = [tuple(int(n) for n in re.split(r"[\s,x×]+", g.strip(" ,")) if n) for g in groups]
-        if not 1 <= len(shapes) <= 3 or any(not 0 <= n < 2**31 for s in shapes for n in s):
-            raise ValueError
-        if any(len(shape) > 12 or element_count(shape) >= 2**40 for shape in shapes):
+        shapes = [read_drawn_shape("shape", group) for group in groups]
+        if not 1 <= len(shapes) <= 3:
             raise ValueError
     except ValueError:
         raise LabValueError(

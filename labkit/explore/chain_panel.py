@@ -14,13 +14,13 @@ from labkit.draw.sheet import WIDTH
 from labkit.draw.steps import HEIGHT, steps_figure
 from labkit.draw.steps_mark import StepsPicture
 from labkit.explain import Chain, ChainStep
-from labkit.explore.chain_call import CHIPS, DTYPES, OPERATORS, PROMOTED, SHAPES, VIEWS
+from labkit.explore.chain_call import DTYPES, PROMOTED, SHAPES, VIEWS
 from labkit.explore.chain_state import OWN, PRESETS, ChainState, chain_of, changed
 from labkit.explore.chain_text import step_html
-from labkit.explore.chain_view import alt_text, mark_of, view_of
+from labkit.explore.chain_view import mark_of, steps_alt_text, view_of
 from labkit.explore.panel import Panel, Rendered
+from labkit.explore.typed import OPERATORS
 from labkit.language import gettext as _
-from labkit.op import find_soc
 
 if TYPE_CHECKING:
     from labkit.explore.shell import Controls
@@ -57,7 +57,7 @@ def chain_picture(*, theme: str = "light", **start: Any) -> Shown:
     """The picture of the chain panel without a mark, standing still; arguments as for `chain`."""
     state = changed(ChainState(), start)
     found = chain_of(state)
-    return show(steps_figure(view_of(found), theme), alt_text(found, state.step))
+    return show(steps_figure(view_of(found), theme), steps_alt_text(found, state.step))
 
 
 class ChainPanel(Panel[ChainState]):
@@ -73,7 +73,7 @@ class ChainPanel(Panel[ChainState]):
         name: str = "chain",
         raise_errors: bool | None = None,
     ) -> None:
-        self._drawn = StepsPicture(theme)
+        self._picture = StepsPicture(theme)
         state = self.changed(ChainState(), start)
         super().__init__(name, state, self._rendered, raise_errors=raise_errors)
 
@@ -89,9 +89,9 @@ class ChainPanel(Panel[ChainState]):
 
     def _rendered(self, state: ChainState) -> Rendered:
         found = chain_of(state)
-        self._drawn.update(view_of(found), mark_of(found, state.step))
+        self._picture.update(view_of(found), mark_of(found, state.step))
         return Rendered(
-            self._drawn.png(), alt_text(found, state.step), step_html(found, state.step)
+            self._picture.png(), steps_alt_text(found, state.step), step_html(found, state.step)
         )
 
     def changed(self, state: ChainState, changes: dict[str, Any]) -> ChainState:
@@ -115,7 +115,7 @@ class ChainPanel(Panel[ChainState]):
         menus = {
             "preset": widgets.menu(_("call"), presets, 330),
             "operator": widgets.menu(_("operator"), OPERATORS, 170),
-            "soc": widgets.menu(_("chip"), [(_chip_words(name), name) for name in CHIPS], 330),
+            "soc": widgets.chip_menu(),
             "grad_dtype": widgets.menu(_("grad is"), DTYPES, 145),
             "grad_view": widgets.menu(_("lies"), views, 180),
             "self_dtype": widgets.menu(_("self is"), DTYPES, 140),
@@ -135,6 +135,7 @@ class ChainPanel(Panel[ChainState]):
         onward.on_click(lambda _button: self.go(1))
 
         def sync(state: ChainState) -> None:
+            widgets.show_chip(menus["soc"], state.soc)
             for name, menu in menus.items():
                 value = getattr(state, name)
                 menu.value = value if name != "shapes" or value in SHAPES else ""
@@ -159,9 +160,3 @@ class ChainPanel(Panel[ChainState]):
             widgets.follow(self, controls, name, box)
         widgets.follow(self, controls, "step", slider)
         return controls
-
-
-def _chip_words(name: str) -> str:
-    """A chip in the menu: its name, what people call it, its vector cores."""
-    soc = find_soc(name)
-    return f"{name} · {soc.short} · {soc.tiling_cores}"

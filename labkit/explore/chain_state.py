@@ -15,19 +15,17 @@ from typing import Any
 from labkit.errors import LabValueError
 from labkit.explain import Chain, explain
 from labkit.explore.chain_call import (
-    CHIPS,
     DTYPES,
-    OPERATORS,
     PROMOTED,
     SHAPES,
     VIEWS,
     read_shapes,
     viewed,
 )
-from labkit.explore.mask_state import read_number
+from labkit.explore.typed import CHIPS, OPERATORS, chosen, read_chip, read_dtype, read_number
 from labkit.language import Text
 from labkit.language import gettext as _
-from labkit.op import Plan, find_soc, plan_hardshrink, plan_hardshrink_backward
+from labkit.op import Plan, plan_hardshrink, plan_hardshrink_backward
 from labkit.op.broadcast import BroadcastFault, broadcast_shapes
 from labkit.op.dtypes import UNDEFINED, data_type, promote_type
 
@@ -177,9 +175,8 @@ def changed(state: ChainState, changes: dict[str, Any]) -> ChainState:
     wanted = dict(changes)
     preset = wanted.pop("preset", OWN)
     if preset != OWN:
-        known = tuple(map(str, PRESETS))
         base = {name: getattr(ChainState(), name) for name in _CALL}
-        wanted = {**base, "step": 1, **PRESETS[Text(_chosen("preset", preset, known))], **wanted}
+        wanted = {**base, "step": 1, **PRESETS[Text(chosen("preset", preset, PRESETS))], **wanted}
     step = wanted.pop("step", None)
     if wanted.get("shapes") == "":
         del wanted["shapes"]
@@ -191,16 +188,8 @@ def changed(state: ChainState, changes: dict[str, Any]) -> ChainState:
 
 
 def _menu(name: str, value: Any) -> str:
-    if name.endswith("dtype") and value != PROMOTED:
-        try:
-            value = data_type(value).numpy_name
-        except LabValueError:
-            value = str(value)  # not among the choices either, which then says what is
-    return _chosen(name, str(value), _MENUS[name])
-
-
-def _soc(name: str, value: Any) -> str:
-    return _chosen("soc", find_soc(value).name, CHIPS)
+    read = read_dtype if name.endswith("dtype") else chosen
+    return read(name, value, _MENUS[name])
 
 
 def _lambd(name: str, value: Any) -> str:
@@ -215,17 +204,11 @@ def _shapes(name: str, value: Any) -> str:
     return " ".join(str(shape) for shape in (grad, own, out) if shape is not None)
 
 
-_READ: dict[str, Callable[[str, Any], str]] = {"soc": _soc, "lambd": _lambd, "shapes": _shapes}
-
-
-def _chosen(name: str, value: str, known: tuple[str, ...]) -> str:
-    if value not in known:
-        raise LabValueError(
-            _("{name} is {value}; right would be one of: {known}").format(
-                name=name, value=repr(value), known="; ".join(known)
-            )
-        )
-    return value
+_READ: dict[str, Callable[[str, Any], str]] = {
+    "soc": lambda _name, value: read_chip(value),
+    "lambd": _lambd,
+    "shapes": _shapes,
+}
 
 
 def _step_number(step: Any, chain: Chain) -> int:

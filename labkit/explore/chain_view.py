@@ -13,7 +13,7 @@ from labkit.language import gettext as _
 from labkit.op.dtypes import data_type
 from labkit.op.plan import Plan
 
-__all__ = ["alt_text", "mark_of", "view_of"]
+__all__ = ["mark_of", "steps_alt_text", "view_of"]
 
 _CORES = {"AICPU": "AI CPU", "RTS": "runtime copy"}
 
@@ -150,7 +150,7 @@ def mark_of(chain: Chain, step: int) -> Mark:
 # -- in words -----------------------------------------------------------------------------
 
 
-def alt_text(chain: Chain, step: int) -> str:
+def steps_alt_text(chain: Chain, step: int) -> str:
     """The picture in words: the call, its steps by layer, the workspace, the step marked."""
     plan = _plan(chain)
     lines = _("; ").join([state_lines(plan, _)[0], _(_outcome(plan))])

@@ -6,7 +6,8 @@ from functools import lru_cache
 from itertools import product
 
 from labkit.draw.dtype_cube import ChipDtypes, CubeCell, DtypeCube
-from labkit.explore.contract_presets import CHIPS, DTYPES, NULL
+from labkit.explore.contract_presets import DTYPES, NULL
+from labkit.explore.typed import CHIPS
 from labkit.op import Plan, TensorDesc, find_soc, plan_hardshrink, plan_hardshrink_backward
 
 __all__ = ["CUBE_DTYPES", "cube_of"]

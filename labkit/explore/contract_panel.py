@@ -12,21 +12,21 @@ from labkit.draw.html import Shown, show
 from labkit.draw.png import quick_png
 from labkit.draw.sheet import WIDTH
 from labkit.draw.sieve import HEIGHT, sieve_figure, sieve_pixels
+from labkit.draw.sieve_view import sieve_alt_text
 from labkit.errors import LabValueError
 from labkit.explore.contract_cube import cube_of
 from labkit.explore.contract_presets import (
-    CHIPS,
     DTYPES,
     LAYOUTS,
-    OPERATORS,
     POINTERS,
     PRESETS,
     SCALAR_CHOICES,
     VIEWS,
 )
-from labkit.explore.contract_sieve import sieve_of, sieve_text
+from labkit.explore.contract_sieve import sieve_of
 from labkit.explore.contract_state import ContractState, changed
 from labkit.explore.panel import Panel, Problem, Rendered
+from labkit.explore.typed import CHIPS, OPERATORS
 from labkit.language import gettext as _
 from labkit.op import Plan, plan_hardshrink, plan_hardshrink_backward
 from labkit.op.contract import Fault, check_out_pointers
@@ -66,7 +66,7 @@ def contract(
 def contract_picture(*, theme: str = "light", **start: Any) -> Shown:
     """The picture of the contract panel, standing still; arguments as for `contract`."""
     sieve = sieve_of(*plan_of(changed(ContractState(), start)))
-    return show(sieve_figure(sieve, theme), sieve_text(sieve))
+    return show(sieve_figure(sieve, theme), sieve_alt_text(sieve))
 
 
 def dtype_cube(soc: str = CHIPS[0], *, theme: str = "light") -> Shown:
@@ -126,7 +126,7 @@ class ContractPanel(Panel[ContractState]):
             sieve = sieve_of(*plan_of(state))
         except LabValueError as error:  # λ does not go with its dtype, though each was well chosen
             return Problem(str(error), expected=True)
-        return Rendered(quick_png(sieve_pixels(sieve, self._theme)), sieve_text(sieve))
+        return Rendered(quick_png(sieve_pixels(sieve, self._theme)), sieve_alt_text(sieve))
 
     def changed(self, state: ContractState, changes: dict[str, Any]) -> ContractState:
         """The state with what was typed or chosen; raises `LabValueError` where it cannot be."""
@@ -143,7 +143,7 @@ class ContractPanel(Panel[ContractState]):
         made: dict[str, Any] = {
             "preset": widgets.menu(_("telling call"), presets, 325),
             "operator": widgets.menu(_("operator"), OPERATORS, 150),
-            "soc": widgets.menu(_("chip"), CHIPS, 200),
+            "soc": widgets.chip_menu(),
             "view": widgets.menu(_("show"), views, 160),
             "lambd_dtype": widgets.menu("λ", SCALAR_CHOICES, 180),
             "lambd": widgets.box(_("value"), 180),
@@ -161,8 +161,7 @@ class ContractPanel(Panel[ContractState]):
         rows.insert(3, [made[name] for name in ("lambd_dtype", "lambd", "pointers")])
 
         def sync(state: ContractState) -> None:
-            if state.soc not in [value for _words, value in made["soc"]._options_full]:
-                made["soc"].options = (*CHIPS, state.soc)
+            widgets.show_chip(made["soc"], state.soc)
             for name, widget in made.items():
                 widget.value = getattr(state, name)
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from labkit.explore.typed import CHIPS
 from labkit.language import Text
 
 __all__ = [
-    "CHIPS",
     "DTYPES",
     "LAYOUTS",
     "NULL",
-    "OPERATORS",
     "POINTERS",
     "PRESETS",
     "SCALAR_CHOICES",
@@ -27,14 +26,7 @@ LAYOUTS = (
     *("strided past its storage", "shifted past its storage"),
 )
 POINTERS = ("given", "workspaceSize null", "executor null")
-OPERATORS = ("backward", "forward")
 VIEWS = ("checks", "dtypes")
-CHIPS = (
-    *("Ascend950PR_9599", "Ascend910B1", "Ascend910_9391"),
-    *("Ascend910A", "Ascend310P3", "Ascend310B1"),
-)
-"""One chip of each family, for the menu; any other of the table may be set by name."""
-
 PRESETS: dict[str, tuple[Text, dict[str, str]]] = {
     "plain": (Text("(2, 3) with (3,): accepted"), {}),
     "null and dtype": (

@@ -1,4 +1,4 @@
-"""From a call to the sieve that the contract panel draws, and to the same in words.
+"""From a call to the sieve that the contract panel draws.
 
 What stops a call is the plan's business (`labkit.op`); the order of the checks,
 their sources and the findings come from the chain (`labkit.explain`), and what
@@ -11,19 +11,18 @@ from dataclasses import replace
 
 from labkit.draw.numbers import number_text
 from labkit.draw.sheet import dtype_text, grouped
-from labkit.draw.sieve import Sieve, SieveCell, SieveRow, Verdict
+from labkit.draw.sieve_view import Sieve, SieveCell, SieveRow, Verdict
 from labkit.explain import Chain, ChainStep, explain
 from labkit.explain.aclnn_layer import CHECKS
 from labkit.explain.findings import findings
 from labkit.explore.contract_questions import EMPTY, L0, NULL_TEXT, Question, Questions
 from labkit.language import Text
-from labkit.language import gettext as _
 from labkit.op import Plan, Scalar, TensorDesc
 from labkit.op.contract import Fault
 from labkit.op.describe import shape_text
 from labkit.op.status import status_name
 
-__all__ = ["sieve_of", "sieve_text"]
+__all__ = ["sieve_of"]
 
 _MOST_FINDINGS = 2
 
@@ -159,44 +158,3 @@ def _document(chain: Chain, pointers: Fault | None) -> tuple[str, ...]:
             Text("document: {said}", said=item.document),
         )
     )
-
-
-def sieve_text(sieve: Sieve) -> str:
-    """The sieve in words."""
-    described = zip(sieve.columns, sieve.described)
-    told = [
-        _("Which check stops this call? {operator} on {chip}.").format(
-            operator=sieve.operator, chip=sieve.chip
-        ),
-        "; ".join(f"{name} {_(words)}" for name, words in described) + ".",
-    ]
-    for row in sieve.rows:
-        asked = "; ".join(_cell_text(sieve, cell) for cell in row.cells)
-        told.append(f"{row.name} ({row.source}): {asked}.")
-    verdict = sieve.verdict
-    why = "; ".join(_(line) for line in verdict.lines)
-    told.append(
-        _("Phase 1 returns {status} {name}: {why}.").format(
-            status=verdict.status, name=verdict.name, why=why
-        )
-    )
-    if sieve.hidden:
-        told.append(_("Wrong too, but not told by this call: {count}.").format(count=sieve.hidden))
-    if verdict.document:
-        said = " ".join(f"{_(line).rstrip('.。')}." for line in verdict.document)
-        told.append(_("Where document and code part: {said}").format(said=said))
-    return " ".join(told).replace("\u202f", "")
-
-
-def _cell_text(sieve: Sieve, cell: SieveCell) -> str:
-    state = {
-        "passed": _("passed"),
-        "stopped": _("stops the call"),
-        "returned": _("ends the call with success"),
-        "hidden": _("wrong too, but not reached"),
-        "not reached": _("not reached"),
-        "not asked": _("not asked"),
-    }[cell.state]
-    names = ", ".join(sieve.columns[cell.column : cell.column + cell.span])
-    seen = _(cell.text) if cell.span == len(sieve.columns) else f"{names} {_(cell.text)}"
-    return seen if cell.state == "not asked" and seen.endswith(state) else f"{seen}, {state}"

@@ -8,26 +8,31 @@ from typing import Any
 
 from labkit.errors import LabValueError
 from labkit.explore.contract_presets import (
-    CHIPS,
     DTYPES,
     LAYOUTS,
     NULL,
-    OPERATORS,
     POINTERS,
     PRESETS,
     SCALAR_CHOICES,
     VIEWS,
 )
+from labkit.explore.typed import (
+    CHIPS,
+    OPERATORS,
+    chosen,
+    read_chip,
+    read_complex,
+    read_dtype,
+    read_shape,
+    shape_words,
+)
 from labkit.language import gettext as _
-from labkit.op import Scalar, TensorDesc, find_soc
+from labkit.op import Scalar, TensorDesc
 from labkit.op.describe import contiguous_strides, element_count
-from labkit.op.dtypes import data_type
 
 __all__ = ["ContractState", "changed"]
 
 _TENSORS = ("grad", "self", "out")
-_MOST_AXES = 25
-"""As many axes as a shape of the framework holds (cann/metadef exe_graph/runtime/shape.h:25)."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +76,7 @@ class ContractState:
         """
         if self.lambd_dtype == NULL:
             return None
-        number = _number(self.lambd)
+        number = read_complex(self.lambd)[0]
         if isinstance(number, complex) and not self.lambd_dtype.startswith("complex"):
             raise LabValueError(
                 _("λ is {typed}, which a {dtype} scalar cannot hold; choose complex64").format(
@@ -99,62 +104,6 @@ def _laid_out(dtype: str, shape: tuple[int, ...], layout: str) -> TensorDesc:
     return TensorDesc(dtype, shape)
 
 
-# -- what may be typed ---------------------------------------------------------------
-
-
-def read_shape(value: Any) -> str:
-    """A shape as the panel writes it; takes (2, 3), "2, 3", "[2,3]", "2 x 3", and "" for 0-d.
-
-    >>> read_shape((2, 3)), read_shape("2×3"), read_shape("()")
-    ('2, 3', '2, 3', '')
-    """
-    if isinstance(value, str):
-        text = value.strip()
-        inner = text[1:-1] if text[:1] + text[-1:] in ("()", "[]") else text
-        inner = inner.strip().removesuffix(",")
-        parts = re.split(r"\s*[,x×]\s*|\s+", inner) if inner else []
-    else:
-        try:
-            text, parts = str(value), [str(size) for size in value]
-        except TypeError:
-            text, parts = str(value), [str(value)]
-    sizes = [int(part) if re.fullmatch(r"[0-9]{1,10}", part) else -1 for part in parts]
-    if len(sizes) > _MOST_AXES or any(not 0 <= size < 2**31 for size in sizes):
-        raise LabValueError(
-            _("{typed} is no shape; right would be sizes such as 2, 3, or nothing for 0-d").format(
-                typed=repr(text[:40])
-            )
-        )
-    return ", ".join(map(str, sizes))
-
-
-def read_lambd(value: Any) -> str:
-    """λ as it was typed; raises `LabValueError` for what is no number at all.
-
-    >>> read_lambd(" −0.5 "), read_lambd(2 + 1j)
-    ('−0.5', '2+1j')
-    """
-    text = str(value).strip().strip("()")
-    try:
-        _number(text)
-    except ValueError:
-        raise LabValueError(
-            _("{typed} is no λ; right would be a number such as 0.3, −1, 2+1j, nan or inf").format(
-                typed=repr(text[:40])
-            )
-        ) from None
-    return text if len(text) <= 24 else repr(_number(text))
-
-
-def _number(text: str) -> complex | float:
-    plain = text.replace("−", "-").replace("∞", "inf")
-    plain = f"{plain[:-1]}j" if plain.endswith("i") else plain
-    try:
-        return float(plain)
-    except ValueError:
-        return complex(plain)
-
-
 def changed(state: ContractState, changes: dict[str, Any]) -> ContractState:
     """The state with what was typed or chosen; raises `LabValueError` where it cannot be."""
     wanted = dict(changes)
@@ -163,20 +112,20 @@ def changed(state: ContractState, changes: dict[str, Any]) -> ContractState:
         state = _at_preset(state, preset)
     for name in _TENSORS:
         if f"{name}_dtype" in wanted:
-            wanted[f"{name}_dtype"] = _dtype(f"{name}_dtype", wanted[f"{name}_dtype"], DTYPES)
+            wanted[f"{name}_dtype"] = _dtype(f"{name}_dtype", wanted, DTYPES)
         if f"{name}_shape" in wanted:
-            wanted[f"{name}_shape"] = read_shape(wanted[f"{name}_shape"])
+            wanted[f"{name}_shape"] = _shape(f"{name}_shape", wanted)
     if "lambd_dtype" in wanted:
-        wanted["lambd_dtype"] = _dtype("lambd_dtype", wanted["lambd_dtype"], SCALAR_CHOICES)
+        wanted["lambd_dtype"] = _dtype("lambd_dtype", wanted, SCALAR_CHOICES)
     if "lambd" in wanted:
         if wanted["lambd"] is None:
             wanted["lambd"], wanted["lambd_dtype"] = state.lambd, NULL
-        wanted["lambd"] = read_lambd(wanted["lambd"])
+        wanted["lambd"] = read_complex(wanted["lambd"])[1]
     if "soc" in wanted:
-        wanted["soc"] = find_soc(wanted["soc"]).name
+        wanted["soc"] = read_chip(wanted["soc"])
     for name, known in _MENUS.items():
         if name in wanted:
-            wanted[name] = _chosen(name, wanted[name], known)
+            wanted[name] = chosen(name, wanted[name], known)
     return replace(state, **wanted)
 
 
@@ -196,23 +145,13 @@ def _at_preset(state: ContractState, preset: Any) -> ContractState:
     if preset == "own":
         return replace(state, preset="own")
     fresh = ContractState(view=state.view, soc=state.soc)
-    found = PRESETS[_chosen("preset", preset, ("own", *PRESETS))]
+    found = PRESETS[chosen("preset", preset, ("own", *PRESETS))]
     return replace(fresh, preset=preset, **found[1])
 
 
-def _dtype(name: str, value: Any, known: tuple[str, ...]) -> str:
-    if value is None or value == NULL:
-        return NULL
-    found = data_type(value)
-    named = found.numpy_name or found.short
-    return _chosen(name, named, known)
+def _dtype(name: str, wanted: dict[str, Any], known: tuple[str, ...]) -> str:
+    return NULL if wanted[name] is None else read_dtype(name, wanted[name], known)
 
 
-def _chosen(name: str, value: Any, known: tuple[str, ...]) -> str:
-    if value not in known:
-        raise LabValueError(
-            _("{name} is {value}; right would be one of: {known}").format(
-                name=name, value=repr(value), known="; ".join(known)
-            )
-        )
-    return str(value)
+def _shape(name: str, wanted: dict[str, Any]) -> str:
+    return shape_words(read_shape(name, wanted[name]))

@@ -125,7 +125,10 @@ def _rungs(
     kept = hardshrink(numbers, lambd=lambd, device=device).out
     assert grad is not None and kept is not None
     bits = f"u{numbers.itemsize}"
-    through = kept.view(bits) != 0  # −0 counts: in the dead zone it would have become +0
+    through = kept.view(bits) != 0
+    # +0 kept and +0 put there look alike, so −0 speaks for it: no λ keeps one without the other.
+    zeros = numbers == 0
+    through[zeros] = through[zeros].any()
     return tuple(
         Rung(float(number), bits_text(number), bool(passed), bool(unchanged))
         for number, passed, unchanged in zip(numbers, grad.astype(np.float32) != 0, through)

@@ -6,19 +6,20 @@ the picture shows what came back.
 
 from __future__ import annotations
 
-import re
 import statistics
 import time
 from typing import TYPE_CHECKING, Any
 
 from labkit.draw.html import Shown, show
 from labkit.draw.mask import HEIGHT, WIDTH, MaskPicture, mask_figure
-from labkit.draw.mask_view import MaskView, alt_text
-from labkit.draw.png import quick_png
-from labkit.errors import AclnnError, LabError
+from labkit.draw.mask_view import MaskView, mask_alt_text
+from labkit.draw.png import drawn, quick_png
+from labkit.draw.theme import DRAWING
+from labkit.explore.device_panel import DevicePanel
 from labkit.explore.field import run_mask
-from labkit.explore.mask_state import DTYPES, GRAD_DTYPES, SHAPES, MaskState, changed
-from labkit.explore.panel import Panel, Problem, Rendered
+from labkit.explore.mask_state import DTYPES, SHAPES, MaskState, changed
+from labkit.explore.panel import Rendered
+from labkit.explore.typed import SAME
 from labkit.host.device import Device
 from labkit.language import gettext as _
 from labkit.operators import default_device
@@ -28,15 +29,13 @@ if TYPE_CHECKING:
 
 __all__ = ["MaskPanel", "MaskState", "bench_step", "mask", "mask_picture"]
 
-_LEAST, _MOST, _STEP = -0.5, 1.5, 0.01
-
 
 def mask(
     device: Device | None = None,
     *,
     lambd: Any = 0.5,
     dtype: Any = "float32",
-    grad_dtype: Any = GRAD_DTYPES[0],
+    grad_dtype: Any = SAME,
     shape: Any = "(64, 64)",
     theme: str = "light",
     name: str = "mask",
@@ -64,10 +63,10 @@ def mask_picture(device: Device | None = None, *, theme: str = "light", **start:
     Raises what the operator or the device raises.
     """
     view = look(device or default_device(), changed(MaskState(), start))
-    return show(mask_figure(view, theme), alt_text(view))
+    return show(mask_figure(view, theme), mask_alt_text(view))
 
 
-class MaskPanel(Panel[MaskState]):
+class MaskPanel(DevicePanel[MaskState]):
     """The mask panel; see `mask`. `view` is what the picture shows, as data."""
 
     size = (WIDTH, HEIGHT)
@@ -81,20 +80,18 @@ class MaskPanel(Panel[MaskState]):
         name: str = "mask",
         raise_errors: bool | None = None,
     ) -> None:
-        self.device = device
         self.view: MaskView | None = None
-        self._drawn = MaskPicture(theme)
+        with DRAWING:
+            self._picture = MaskPicture(theme)
         state = self.changed(MaskState(), start)
-        super().__init__(name, state, self._rendered, raise_errors=raise_errors)
+        super().__init__(name, state, device, raise_errors=raise_errors)
 
-    def _rendered(self, state: MaskState) -> Rendered | Problem:
-        try:
-            view = look(self.device or default_device(), state)
-        except AclnnError as error:
-            return refusal(error)
-        self._drawn.update(view)
+    def drawn(self, device: Device, state: MaskState) -> Rendered:
+        """Run the operator for a state and draw what came back."""
+        view = look(device, state)
+        self._picture.update(view)
         self.view = view
-        return Rendered(self._drawn.png(), alt_text(view))
+        return Rendered(self._picture.png(), mask_alt_text(view))
 
     def changed(self, state: MaskState, changes: dict[str, Any]) -> MaskState:
         """The state with what was typed or chosen; raises `LabValueError` where it cannot be."""
@@ -103,11 +100,11 @@ class MaskPanel(Panel[MaskState]):
     def controls(self) -> Controls:
         """λ as slider and box, dtype, gradient dtype, shapes."""
         from labkit.explore import widgets
+        from labkit.explore.lambda_row import LambdaRow
         from labkit.explore.shell import Controls
 
-        slider = widgets.slider("λ", _LEAST, _MOST, _STEP, quick=self._is_quick())
-        box = widgets.box(_("λ, typed:"), 220)
-        same = [(_("same as self"), GRAD_DTYPES[0]), *((name, name) for name in DTYPES)]
+        lambd = LambdaRow(-0.5, 1.5, 0.01, quick=self.is_quick())
+        same = [(_("same as self"), SAME), *((name, name) for name in DTYPES)]
         menus = {
             "dtype": widgets.menu(_("self is"), DTYPES, 150),
             "grad_dtype": widgets.menu(_("grad is"), same, 190),
@@ -115,33 +112,21 @@ class MaskPanel(Panel[MaskState]):
         }
 
         def sync(state: MaskState) -> None:
-            box.value = state.typed
-            place = min(max(state.lambd, _LEAST), _MOST)
-            # A NaN leaves the slider where it is. So does what the slider itself just said: to
-            # answer it, late, would pull the handle back under the user's hand.
-            if abs(place - slider.value) > _STEP / 2:
-                slider.value = place
+            lambd.sync(state)
             for name, menu in menus.items():
                 menu.value = getattr(state, name)
 
-        controls = Controls([[slider, box], list(menus.values())], sync)
-        controls.when(slider, lambda value: self.set(lambd=f"{value:.2f}".rstrip("0").rstrip(".")))
-        for name, widget in {"lambd": box, **menus}.items():
+        controls = Controls([[lambd.slider, lambd.box], list(menus.values())], sync)
+        lambd.follow(self, controls)
+        for name, widget in menus.items():
             widgets.follow(self, controls, name, widget)
         return controls
-
-    def _is_quick(self) -> bool:
-        """Whether every move of the slider is worth a run: on the software NPU, not on an NPU."""
-        try:
-            return (self.device or default_device()).kind == "sim"
-        except LabError:
-            return False
 
 
 def look(device: Device, state: MaskState) -> MaskView:
     """Run the operator for a state; depends on nothing but its arguments."""
     grad_shape, self_shape = SHAPES[state.shape]
-    same = state.grad_dtype == GRAD_DTYPES[0]
+    same = state.grad_dtype == SAME
     return run_mask(
         device,
         dtype=state.dtype,
@@ -151,13 +136,6 @@ def look(device: Device, state: MaskState) -> MaskView:
         lambd=state.lambd,
         typed=state.typed,
     )
-
-
-def refusal(error: AclnnError) -> Problem:
-    """What a panel says when the operator refuses: the code, its name, the library's reason."""
-    reason = (error.message or str(error)).strip().splitlines()[0]
-    reason = re.sub(r"^(E[A-Z]\d{4}: )?(Error: )?(\w+_\d+: )?", "", reason)  # stays in the details
-    return Problem(f"{error.status} {error.name}: {reason}", str(error), expected=True)
 
 
 def bench_step(steps: int = 30) -> tuple[float, float]:
@@ -177,8 +155,7 @@ def bench_step(steps: int = 30) -> tuple[float, float]:
             start = time.perf_counter()
             panel.set(lambd=lambd)
             middle = time.perf_counter()
-            canvas: Any = mask_figure(look(device, panel.state)).canvas
-            quick_png(canvas.buffer_rgba())
+            quick_png(drawn(mask_figure(look(device, panel.state))))
             end = time.perf_counter()
             if step >= 3:  # the first ones draw their letters
                 spent[0].append(middle - start)

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from labkit.draw.html import Shown, show
 from labkit.draw.lanes import MOST_DOUBLINGS
-from labkit.draw.png import quick_png
+from labkit.draw.png import drawn, quick_png
 from labkit.draw.sheet import WIDTH
 from labkit.draw.tiling import HEIGHT, tiling_figure
+from labkit.draw.tiling_text import tiling_alt_text
 from labkit.draw.tiling_view import TilingView
 from labkit.explore.panel import Panel, Rendered
 from labkit.explore.tiling_state import CHIPS, DTYPES, OPS, TilingState, changed, look
-from labkit.explore.tiling_text import alt_text
 from labkit.language import gettext as _
 from labkit.op import find_soc
 
@@ -58,7 +58,7 @@ def tiling(
 def tiling_picture(*, theme: str = "light", **start: Any) -> Shown:
     """The picture of the tiling panel, standing still; arguments as for `tiling`."""
     view = look(changed(TilingState(), start))
-    return show(tiling_figure(view, theme), alt_text(view))
+    return show(tiling_figure(view, theme), tiling_alt_text(view))
 
 
 class TilingPanel(Panel[TilingState]):
@@ -104,7 +104,7 @@ class TilingPanel(Panel[TilingState]):
         menus = {
             "dtype": widgets.menu(_("dtype"), DTYPES, 170),
             "op": widgets.menu(_("operator"), OPS, 230),
-            "soc": widgets.menu(_("chip"), _chips(""), 300),
+            "soc": widgets.chip_menu(CHIPS),
         }
 
         def sync(state: TilingState) -> None:
@@ -116,8 +116,7 @@ class TilingPanel(Panel[TilingState]):
             boxes["core"].value = str(state.core)
             core.max = find_soc(state.soc).tiling_cores - 1
             core.value = state.core
-            if state.soc not in [value for _words, value in menus["soc"].options]:
-                menus["soc"].options = _chips(state.soc)
+            widgets.show_chip(menus["soc"], state.soc)
             for name, menu in menus.items():
                 menu.value = getattr(state, name)
 
@@ -134,17 +133,9 @@ class TilingPanel(Panel[TilingState]):
 def render(state: TilingState, theme: str = "light") -> Rendered:
     """The picture of a state and its words; depends on nothing else."""
     view = look(state)
-    canvas: Any = tiling_figure(view, theme, quick=True).canvas
-    canvas.draw()
-    return Rendered(quick_png(canvas.buffer_rgba()), alt_text(view))
+    return Rendered(quick_png(drawn(tiling_figure(view, theme, quick=True))), tiling_alt_text(view))
 
 
 def _total(step: int) -> int:
     """The elements of a step of the slider: powers of two and numbers between, evenly in log."""
     return round(2 ** (step / _PER_DOUBLING))
-
-
-def _chips(other: str) -> list[tuple[str, str]]:
-    """The chips of the menu with their cores, and one more if it is not among them."""
-    names = [*CHIPS, *([other] if other and other not in CHIPS else [])]
-    return [(f"{name} · {find_soc(name).tiling_cores}", name) for name in names]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -11,12 +10,13 @@ from labkit.draw.lanes import MOST_DOUBLINGS, LanePoint, Mark, lane_share
 from labkit.draw.pipeline import opening
 from labkit.draw.tiling_view import TilingView
 from labkit.errors import LabValueError
+from labkit.explore.typed import chosen, read_count, read_dtype
 from labkit.language import gettext as _
-from labkit.op import Soc, Tiling, data_type, find_soc, tile
+from labkit.op import Soc, Tiling, find_soc, tile
 from labkit.op.cuts import by_share
 from labkit.op.schedule import schedule
 
-__all__ = ["CHIPS", "DTYPES", "MOST", "OPS", "TilingState", "changed", "look", "read_count"]
+__all__ = ["CHIPS", "DTYPES", "MOST", "OPS", "TilingState", "changed", "look"]
 
 DTYPES = ("float32", "float16", "bfloat16")
 OPS = ("hardshrink_grad", "hardshrink")
@@ -50,14 +50,14 @@ def changed(state: TilingState, changes: dict[str, Any]) -> TilingState:
     """
     wanted = dict(changes)
     if "total" in wanted:
-        wanted["total"] = read_count("total", wanted["total"])
+        wanted["total"] = read_count("total", wanted["total"], "4096, 2^20 or 1e6")
         if wanted["total"] > MOST:
             told = _("total is more than the picture holds; right would be 0 to 2^{most}")
             raise LabValueError(told.format(most=MOST_DOUBLINGS))
     if "dtype" in wanted:
-        wanted["dtype"] = _chosen("dtype", _dtype_name(wanted["dtype"]), DTYPES)
+        wanted["dtype"] = read_dtype("dtype", wanted["dtype"], DTYPES)
     if "op" in wanted:
-        wanted["op"] = _chosen("op", wanted["op"], OPS)
+        wanted["op"] = chosen("op", wanted["op"], OPS)
     if "soc" in wanted:
         soc = find_soc(wanted["soc"])
         if not soc.tiling_cores:
@@ -71,44 +71,6 @@ def changed(state: TilingState, changes: dict[str, Any]) -> TilingState:
             raise LabValueError(told.format(core=wanted["core"], last=cores - 1))
     new = replace(state, **wanted)
     return replace(new, core=min(new.core, cores - 1))
-
-
-_COUNT = re.compile(
-    r"(?P<base>\d+)(?:(?:\^|\*\*)(?P<power>\d{1,3})|e\+?(?P<zeros>\d{1,3}))?", re.IGNORECASE
-)
-
-
-def read_count(name: str, value: Any) -> int:
-    """A whole number, 0 or more, as people type it: 4096, 4 096, 1_000_000, 2^20, 1e6.
-
-    >>> read_count("total", "2^20"), read_count("total", "1 000")
-    (1048576, 1000)
-    """
-    written = re.sub(r"[\s_,\u202f]", "", str(value)) if isinstance(value, str) else ""
-    found = _COUNT.fullmatch(written) if len(written) <= 20 and written.isascii() else None
-    if found:
-        base, power = int(found["base"]), int(found["power"] or 1)
-        return int(base**power) * int(10 ** int(found["zeros"] or 0))
-    if not isinstance(value, (str, bool)) and hasattr(value, "__index__"):
-        count = value.__index__()
-        if count >= 0:
-            return int(count)
-    told = _("{name} is {value}; right would be a whole number such as 4096, 2^20 or 1e6")
-    raise LabValueError(told.format(name=name, value=repr(value)))
-
-
-def _dtype_name(value: Any) -> str:
-    try:
-        return str(data_type(value).numpy_name)
-    except LabValueError:
-        return str(value)  # not among the choices either, which then says what is
-
-
-def _chosen(name: str, value: Any, known: tuple[str, ...]) -> str:
-    if value not in known:
-        told = _("{name} is {value}; right would be one of: {known}")
-        raise LabValueError(told.format(name=name, value=repr(value), known="; ".join(known)))
-    return str(value)
 
 
 def look(state: TilingState) -> TilingView:

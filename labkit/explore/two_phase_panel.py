@@ -11,21 +11,21 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from labkit.draw.html import Shown, show
-from labkit.draw.png import quick_png
+from labkit.draw.png import drawn, quick_png
 from labkit.draw.theme import palette
 from labkit.draw.two_phase import HEIGHT, WIDTH, two_phase_figure
-from labkit.draw.two_phase_view import TwoPhaseView, alt_text
+from labkit.draw.two_phase_view import TwoPhaseView, two_phase_alt_text
 from labkit.explore.panel import Panel, Rendered
 from labkit.explore.two_phase_run import look
 from labkit.explore.two_phase_state import (
     CALLS,
-    CHIPS,
     SCENARIOS,
     TwoPhaseState,
     changed,
     look_at,
     program_of,
 )
+from labkit.explore.typed import CHIPS
 from labkit.language import gettext as _
 from labkit.language import language
 
@@ -38,7 +38,7 @@ __all__ = ["TwoPhasePanel", "TwoPhaseState", "two_phase", "two_phase_picture"]
 def two_phase(
     *,
     call: str = "plain",
-    chip: str = CHIPS[0],
+    soc: str = CHIPS[0],
     scenario: str = "correct",
     strict: bool = True,
     step: Any = None,
@@ -62,14 +62,14 @@ def two_phase(
     'caught'
     >>> panel.close()
     """
-    start = _start(call=call, chip=chip, scenario=scenario, strict=strict, step=step)
+    start = _start(call=call, soc=soc, scenario=scenario, strict=strict, step=step)
     return TwoPhasePanel(start, theme=theme, name=name, raise_errors=raise_errors)
 
 
 def two_phase_picture(*, theme: str = "light", **start: Any) -> Shown:
     """The picture of the two-phase panel, standing still; arguments as for `two_phase`."""
     view = look(changed(TwoPhaseState(), _start(**start)))
-    return show(two_phase_figure(view, theme), alt_text(view))
+    return show(two_phase_figure(view, theme), two_phase_alt_text(view))
 
 
 def _start(**given: Any) -> dict[str, Any]:
@@ -96,10 +96,9 @@ class TwoPhasePanel(Panel[TwoPhaseState]):
 
     def _rendered(self, state: TwoPhaseState) -> Rendered:
         self.view = look(state)
-        canvas: Any = two_phase_figure(self.view, self._colours, quick=True).canvas
-        canvas.draw()
+        figure = two_phase_figure(self.view, self._colours, quick=True)
         below = told_below(state, self.view)
-        return Rendered(quick_png(canvas.buffer_rgba()), alt_text(self.view), below)
+        return Rendered(quick_png(drawn(figure)), two_phase_alt_text(self.view), below)
 
     def changed(self, state: TwoPhaseState, changes: dict[str, Any]) -> TwoPhaseState:
         """The state with what was typed or chosen; raises `LabValueError` where it cannot be."""
@@ -127,7 +126,7 @@ class TwoPhasePanel(Panel[TwoPhaseState]):
             "call": widgets.menu(
                 _("tensors"), [(_(words), key) for key, words in CALLS.items()], 320
             ),
-            "chip": widgets.menu(_("chip"), CHIPS, 230),
+            "soc": widgets.chip_menu(),
             "strict": widgets.menu(
                 _("what is undefined is"),
                 [(_("caught"), True), (_("let pass, codes ignored"), False)],
@@ -139,12 +138,13 @@ class TwoPhasePanel(Panel[TwoPhaseState]):
             slider.max = self._last(state)
             slider.value = state.step
             box.value = str(state.step)
+            widgets.show_chip(menus["soc"], state.soc)
             for name, menu in menus.items():
                 menu.value = getattr(state, name)
 
         first = [buttons[-1], slider, buttons[1], buttons[1000], box]
         controls = Controls(
-            [first, [menus["scenario"], menus["call"]], [menus["chip"], menus["strict"]]], sync
+            [first, [menus["scenario"], menus["call"]], [menus["soc"], menus["strict"]]], sync
         )
         for name, widget in {"step": slider, **menus}.items():
             widgets.follow(self, controls, name, widget)

@@ -36,7 +36,7 @@ class _Watch:
     """A running program, watched between two calls."""
 
     def __init__(self, state: TwoPhaseState) -> None:
-        self.npu = SoftwareNpu(state.chip, strict=state.strict, environ={})
+        self.npu = SoftwareNpu(state.soc, strict=state.strict, environ={})
         self.program = program_of(state.call, state.scenario)
         self.machine = CMachine(self.program, self.npu)
         self.made: list[MadeCall] = []
@@ -165,7 +165,7 @@ def look(state: TwoPhaseState) -> TwoPhaseView:
         CALLS[state.call],
         number_text(float(watch.machine.host["lambdValue"])),
         SCENARIOS[state.scenario].words,
-        state.chip,
+        state.soc,
         public=watch.npu.soc.name.startswith("Ascend950"),
         strict=state.strict,
         step=len(made),

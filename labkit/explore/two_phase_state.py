@@ -10,12 +10,11 @@ from typing import Any
 from labkit.course.c_examples import backward_program
 from labkit.course.c_program import CProgram
 from labkit.errors import LabValueError
+from labkit.explore.typed import CHIPS, chosen, read_chip, read_count
 from labkit.language import Text
-from labkit.op.tables import find_soc, socs
 
 __all__ = [
     "CALLS",
-    "CHIPS",
     "SCENARIOS",
     "Scenario",
     "TwoPhaseState",
@@ -29,7 +28,6 @@ CALLS = {
     "mixed": Text("fp16 (4, 1) with fp32 (1, 4)"),
     "transposed": Text("2×2 fp32 into a transposed view"),
 }
-CHIPS = ("Ascend950PR_9599", "Ascend910B1", "Ascend910_9391", "Ascend910A", "Ascend310P3")
 
 _PHASE_1 = "GetWorkspaceSize"
 _PHASE_2 = "aclnnHardshrinkBackward(workspace"
@@ -153,13 +151,13 @@ SCENARIOS = {
 class TwoPhaseState:
     """What the panel was asked to show.
 
-    `call` is a key of `CALLS`, `chip` one of `CHIPS`, `scenario` a key of
+    `call` is a key of `CALLS`, `soc` names the chip, `scenario` a key of
     `SCENARIOS`; `strict` whether what is undefined is caught; `step` how many
     calls have been made.
     """
 
     call: str = "plain"
-    chip: str = CHIPS[0]
+    soc: str = CHIPS[0]
     scenario: str = "correct"
     strict: bool = True
     step: int = 15
@@ -184,23 +182,16 @@ def changed(state: TwoPhaseState, changes: dict[str, Any]) -> TwoPhaseState:
     """
     wanted = dict(changes)
     for name, known in (("call", CALLS), ("scenario", SCENARIOS)):
-        if name in wanted and wanted[name] not in known:
-            raise LabValueError(
-                Text(
-                    "{name} is {value}; right would be one of: {known}",
-                    name=name,
-                    value=repr(wanted[name]),
-                    known="; ".join(known),
-                )
-            )
-    if "chip" in wanted:
-        wanted["chip"] = _chip(wanted["chip"])
+        if name in wanted:
+            wanted[name] = chosen(name, wanted[name], known)
+    if "soc" in wanted:
+        wanted["soc"] = read_chip(wanted["soc"])
     if "strict" in wanted and not isinstance(wanted["strict"], bool):
         raise LabValueError(
             Text("strict is True or False, not {value}", value=repr(wanted["strict"]))
         )
     if "step" in wanted:
-        wanted["step"] = _step(wanted["step"])
+        wanted["step"] = read_count("step", wanted["step"])
     new = replace(state, **wanted)
     total = len(program_of(new.call, new.scenario).lines)
     if "step" not in wanted:
@@ -212,31 +203,3 @@ def changed(state: TwoPhaseState, changes: dict[str, Any]) -> TwoPhaseState:
             Text("step is {step}; this program has {total} calls", step=new.step, total=total)
         )
     return new
-
-
-def _chip(value: Any) -> str:
-    if isinstance(value, str) and value not in CHIPS:
-        near = [name for name in CHIPS if socs()[name].short == find_soc(value).short]
-        value = near[0] if near else value
-    if value not in CHIPS:
-        raise LabValueError(
-            Text(
-                "{name} is {value}; right would be one of: {known}",
-                name="chip",
-                value=repr(value),
-                known="; ".join(CHIPS),
-            )
-        )
-    return str(value)
-
-
-def _step(value: Any) -> int:
-    try:
-        number = int(str(value).strip()) if isinstance(value, str) else int(value)
-        if number == float(value):
-            return number
-    except (TypeError, ValueError, OverflowError):
-        pass
-    raise LabValueError(
-        Text("step is {value}; right would be a whole number of calls", value=repr(value))
-    )

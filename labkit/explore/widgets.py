@@ -11,11 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import ipywidgets as widgets
 
+from labkit.explore.typed import CHIPS
+from labkit.language import gettext as _
+from labkit.op import find_soc
+
 if TYPE_CHECKING:
     from labkit.explore.panel import Panel
     from labkit.explore.shell import Controls
 
-__all__ = ["box", "button", "follow", "menu", "slider"]
+__all__ = ["box", "button", "chip_menu", "follow", "menu", "show_chip", "slider"]
 
 _WIDE = {"description_width": "initial"}
 
@@ -25,6 +29,22 @@ def menu(words: str, options: Sequence[Any], width: int) -> Any:
     return widgets.Dropdown(
         description=words, options=options, style=_WIDE, layout=widgets.Layout(width=f"{width}px")
     )
+
+
+def chip_menu(chips: Sequence[str] = CHIPS, width: int = 260) -> Any:
+    """A menu of chips: their names, and how many vector cores they have."""
+    return menu(_("chip · cores"), [_chip_words(name) for name in chips], width)
+
+
+def show_chip(chips: Any, name: str) -> None:
+    """Show a chip in its menu, also one of the table that the menu did not have so far."""
+    if name not in [known for _words, known in chips.options]:
+        chips.options = (*chips.options, _chip_words(name))
+    chips.value = name
+
+
+def _chip_words(name: str) -> tuple[str, str]:
+    return f"{name} · {find_soc(name).tiling_cores}", name
 
 
 def box(words: str, width: int) -> Any:

@@ -41,8 +41,8 @@ def view(dtype, shape, strides, offset, storage):
 """
 
 
-def call_script(call: Call | Plan) -> str:
-    """Python source that makes a call with the same descriptors, on the device that is there.
+def call_script(call: Call | Plan, *, calls: int = 1) -> str:
+    """Python source that makes a call, or so many, with the same descriptors on any device.
 
     Raises `LabValueError` for a call that fails, and for a dtype that NumPy
     does not have.
@@ -55,10 +55,10 @@ def call_script(call: Call | Plan) -> str:
         elif isinstance(argument, Scalar):
             made = f"raw={argument.raw!r}, dtype={argument.dtype.name!r}"
             lines.append(f"{name} = labkit.Scalar({made})\n")
+    made = "hardshrink_backward(gradOutput, self, lambd=lambd, out=gradInput)"
     if plan.operator == "aclnnHardshrink":
-        lines.append("labkit.hardshrink(self, lambd=lambd, out=out)\n")
-    else:
-        lines.append("labkit.hardshrink_backward(gradOutput, self, lambd=lambd, out=gradInput)\n")
+        made = "hardshrink(self, lambd=lambd, out=out)"
+    lines.append(f"for _repeat in range({calls}):\n    labkit.{made}\n")
     return _HEAD + "".join(lines)
 
 

@@ -13,8 +13,8 @@ lists that.
 >>> compared = compare(call, observe_software(call))
 >>> print(compared.kernels())
    predicted       observed        verdict
--  --------------  --------------  --------------------------
-1  HardShrinkGrad  HardShrinkGrad  same; not taken: block dim
+-  --------------  --------------  -------
+1  HardShrinkGrad  HardShrinkGrad  same
 >>> print(compared)
 kernel            field          predicted     observed      verdict
 ----------------  -------------  ------------  ------------  ---------
@@ -158,14 +158,16 @@ def _fields(name: str, launch: Launch, kernel: ObservedKernel, plan: Plan) -> li
     for side, operands in (("input", tensors), ("output", list(launch.outputs))):
         shapes = tuple(operand.shape for operand in operands)
         dtypes = tuple(operand.dtype.short for operand in operands)
-        seen_shapes = getattr(kernel, f"{side}_shapes")
-        seen_dtypes = getattr(kernel, f"{side}_dtypes")
-        if seen_shapes is not None and len(seen_shapes) > len(shapes):
-            seen_shapes = seen_shapes[: len(shapes)]  # host-side operands stand behind the tensors
-            seen_dtypes = None if seen_dtypes is None else seen_dtypes[: len(shapes)]
+        seen_shapes = _of_tensors(getattr(kernel, f"{side}_shapes"), len(shapes))
+        seen_dtypes = _of_tensors(getattr(kernel, f"{side}_dtypes"), len(dtypes))
         lines.append(_line(name, _SIDES[side][0], shapes, seen_shapes))
         lines.append(_line(name, _SIDES[side][1], dtypes, seen_dtypes))
     return lines
+
+
+def _of_tensors(seen: tuple[Any, ...] | None, count: int) -> tuple[Any, ...] | None:
+    """What was seen of the tensors; operands on the host stand behind them."""
+    return None if seen is None else seen[:count]
 
 
 def _line(
@@ -173,7 +175,7 @@ def _line(
 ) -> Line:
     told, found = _words(predicted), seen_words or _words(seen)
     if predicted is None:
-        return Line(name, field, NOTHING, found, NOT_TAKEN if seen is None else NOT_PREDICTED)
+        return Line(name, field, NOTHING, found, NOT_PREDICTED)
     if seen is None:
         return Line(name, field, told, found, NOT_TAKEN)
     if predicted == seen:

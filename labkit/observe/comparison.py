@@ -133,17 +133,11 @@ class Comparison:
 
 
 def _kernel_verdict(lines: tuple[Line, ...]) -> str:
-    """One verdict for a kernel: what differs, else what could not be compared."""
+    """One verdict for a kernel: same is one of which nothing that was taken differs."""
     for verdict in (MISSING, EXTRA):
         if lines[0].verdict == verdict:
             return _(verdict)
     differing = [_(line.field) for line in lines if line.is_difference]
     if differing:
         return _("differs: {fields}").format(fields=_(", ").join(differing))
-    blank = [line for line in lines if line.verdict == NOT_TAKEN and line.predicted != NOTHING]
-    if len(blank) > 2:
-        return _("same, as far as taken")
-    if blank:
-        fields = _(", ").join(_(line.field) for line in blank)
-        return _("same; not taken: {fields}").format(fields=fields)
     return _("same")

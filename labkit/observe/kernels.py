@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from labkit.language import gettext as _
 from labkit.op.plan import Launch
 
 __all__ = ["Api", "Observation", "ObservedKernel", "Statistic", "kernel_name", "l0_name"]
@@ -94,6 +95,11 @@ class Observation:
     apis: tuple[Api, ...] = ()
     tasks: tuple[ObservedKernel, ...] = ()
     notes: tuple[str, ...] = field(default=())
+
+    def __str__(self) -> str:
+        kernels = ", ".join(kernel.op_type for kernel in self.kernels) or "-"
+        told = [_(self.source), _("kernels: {names}").format(names=kernels)]
+        return "\n".join([*told, *(_(note) for note in self.notes)])
 
     def of(self, operator: str) -> Observation:
         """Only the kernels of one aclnn operator, by the beginning of their names.

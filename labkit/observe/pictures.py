@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from labkit.draw.html import Shown, show
 from labkit.draw.numbers import short_dtype
@@ -13,7 +13,7 @@ from labkit.errors import LabValueError
 from labkit.language import Text
 from labkit.language import gettext as _
 from labkit.observe.compare import both_sides, compare, plan_that_ran
-from labkit.observe.comparison import DIFFERS, EXTRA, MISSING, NOTHING, SAME, Comparison
+from labkit.observe.comparison import DIFFERS, EXTRA, MISSING, SAME, Comparison
 from labkit.observe.kernels import Observation, ObservedKernel
 from labkit.observe.reasons import own_tiling, shape_text
 from labkit.observe.timing import Timing
@@ -71,8 +71,10 @@ def _rows(
     for lines in compared.by_kernel():
         number, _space, op_type = lines[0].kernel.partition(" ")
         verdict = lines[0].verdict
-        left = None if verdict == EXTRA else _foreseen(next(foreseen), plan)
-        right = None if verdict == MISSING else _seen(next(seen))
+        launch = None if verdict == EXTRA else next(foreseen)
+        kernel = None if verdict == MISSING else next(seen)
+        left = _foreseen(launch, plan) if launch else None
+        right = _seen(kernel, launch) if kernel else None
         differing = {line.field for line in lines if line.is_difference}
         differs = frozenset(
             place for place, fields in enumerate(_FIELDS) if differing.intersection(fields)
@@ -85,24 +87,30 @@ def _rows(
 def _foreseen(launch: Launch, plan: Plan) -> Side:
     tiling = own_tiling(launch, plan)
     tensors = [operand for operand in launch.inputs if operand.const is None]
-    sides = (
+    inputs, outputs = (
         _tensors([x.shape for x in operands], [x.dtype.short for x in operands])
         for operands in (tensors, launch.outputs)
     )
-    return (str(tiling.block_dim) if tiling else "", launch.core, *sides)
+    return str(tiling.block_dim) if tiling else "", launch.core, inputs, outputs
 
 
-def _seen(kernel: ObservedKernel) -> Side:
+def _seen(kernel: ObservedKernel, launch: Launch | None) -> Side:
+    """The host-side operands, which stand behind the tensors, are left out."""
+    most = None if launch is None else sum(x.const is None for x in launch.inputs)
     blocks = "" if kernel.block_dim is None else str(kernel.block_dim)
     core = kernel.task_type or kernel.core or ""
-    inputs = _tensors(kernel.input_shapes, kernel.input_dtypes)
+    inputs = _tensors(_first(kernel.input_shapes, most), _first(kernel.input_dtypes, most))
     return blocks, core, inputs, _tensors(kernel.output_shapes, kernel.output_dtypes)
 
 
+def _first(values: Sequence[Any] | None, most: int | None) -> Sequence[Any] | None:
+    return None if values is None else values[:most]
+
+
 def _tensors(shapes: Sequence[tuple[int, ...]] | None, dtypes: Sequence[str] | None) -> str:
-    """Dtypes and shapes of one side, `FLOAT (4, 4), FLOAT (4, 4)`; `-` for what was not taken."""
+    """Dtypes and shapes of one side, `FLOAT (4, 4), FLOAT (4, 4)`; empty where not taken."""
     if shapes is None:
-        return ", ".join(dtypes) if dtypes else NOTHING
+        return ", ".join(dtypes or ())
     told = [""] * len(shapes) if dtypes is None else dtypes
     return ", ".join(f"{dtype} {shape_text(shape)}".strip() for dtype, shape in zip(told, shapes))
 

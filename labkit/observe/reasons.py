@@ -72,16 +72,20 @@ def core_why(kernel: ObservedKernel) -> str:
 
 def block_dim_why(seen: int, tiling: Tiling) -> str:
     """For how many vector cores the public tiling gives the block dim that was seen."""
-    fits = [soc for soc in _public_chips() if _blocks(tiling, soc) == seen]
-    if not fits:
+    cores = sorted(soc.tiling_cores for soc in _public_chips() if _blocks(tiling, soc) == seen)
+    if not cores:
         return Text("no chip of the table gives {n} by the public tiling", n=seen)
-    cores = sorted({soc.tiling_cores for soc in fits})
+    if len(cores) > 1:
+        words = {"n": seen, "least": cores[0], "most": cores[-1]}
+        return Text(
+            "the public tiling gives {n} on chips of {least} to {most} vector cores: was it one "
+            "of these?",
+            **words,
+        )
     return Text(
-        "the public tiling gives {n} where there are {cores} vector cores ({chip}): was it such "
-        "a chip?",
+        "the public tiling gives {n} on a chip of {cores} vector cores: was it such a chip?",
         n=seen,
-        cores=" / ".join(map(str, cores)),
-        chip=fits[0].name,
+        cores=cores[0],
     )
 
 

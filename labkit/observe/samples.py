@@ -171,10 +171,10 @@ def write_log_sample(folder: str | Path, *plans: Plan) -> Path:
     return file
 
 
-def log_sample(*plans: Plan) -> Iterator[str]:
-    """The lines of such a log."""
+def log_sample(*plans: Plan, first: int = 1) -> Iterator[str]:
+    """The lines of such a log; the calls are numbered from `first`."""
     number = 0
-    for sequence, plan in enumerate(plans, 1):
+    for sequence, plan in enumerate(plans, first):
         for level, file, function, l0, text, code in _said(plan):
             number += 1
             time = f"2000-01-01-00:00:{number // 1000:02}.{number % 1000:03}.000"

@@ -22,6 +22,7 @@ from typing import Any
 from labkit.cann.interface import ffi
 from labkit.errors import LabValueError
 from labkit.host.device import Device
+from labkit.language import Text
 from labkit.language import gettext as _
 from labkit.op.dtypes import data_type
 from labkit.operators import default_device
@@ -69,7 +70,7 @@ class Timing:
     def __str__(self) -> str:
         told = [
             _("{n} {dtype} elements on the {device}, medians of {repeats}").format(
-                n=self.elements, dtype=self.dtype, device=self.device, repeats=self.repeats
+                n=self.elements, dtype=self.dtype, device=_(self.device), repeats=self.repeats
             ),
             _("host: phase 1 {phase1}, phase 2 {phase2}").format(
                 phase1=_micro(self.phase1), phase2=_micro(self.phase2)
@@ -129,7 +130,7 @@ def time_operator(
     taken = target.run(lambda: run.measure(warmup, repeats, events=real))
     kernel = [times.kernel for times in taken if times.kernel is not None]
     return Timing(
-        device=target.name,
+        device=_device_words(target),
         dtype=kind.numpy_name or kind.short,
         elements=elements,
         repeats=repeats,
@@ -139,6 +140,12 @@ def time_operator(
         kernel=statistics.median(kernel) if kernel else None,
         bytes_moved=3 * elements * kind.itemsize,
     )
+
+
+def _device_words(device: Device) -> str:
+    """The device's name, so that it can be translated."""
+    named = Text("software NPU as {chip}", chip=device.soc)
+    return named if device.name == named else device.name
 
 
 @dataclass(frozen=True)

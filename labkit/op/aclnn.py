@@ -1,4 +1,4 @@
-"""Phase 1 of the two operators: checks, then l0 operators, then the workspace.
+"""Phase 1 of the two operators and of your own: checks, then l0 operators, then the workspace.
 
 Models cann/ops-nn e5c3fa93
 activation/hard_shrink_grad/op_api/aclnn_hardshrink_backward.cpp:157-233 and
@@ -8,21 +8,23 @@ in, a `Plan` out; no memory and no device.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
+
+import numpy as np
 
 from labkit.errors import LabValueError
 from labkit.language import Text
 from labkit.op.contract import Fault, check_backward, check_forward
 from labkit.op.describe import TensorDesc
-from labkit.op.dtypes import promote_type
+from labkit.op.dtypes import DataType, promote_type
 from labkit.op.l0 import KERNEL_WORKSPACES_950, Builder, L0Error
 from labkit.op.plan import Plan, Step
 from labkit.op.scalar import Scalar, as_scalar, clamp_lambd
 from labkit.op.tables import Soc, find_soc
 
-__all__ = ["plan_hardshrink", "plan_hardshrink_backward"]
+__all__ = ["plan_hardshrink", "plan_hardshrink_backward", "plan_operator"]
 
 BACKWARD = "aclnnHardshrinkBackward"
 FORWARD = "aclnnHardshrink"
@@ -74,6 +76,33 @@ def plan_hardshrink(
     return _plan_forward(self, scalar, out, chip, _freeze(kernel_workspaces))
 
 
+def plan_operator(
+    operator: str,
+    arguments: Mapping[str, TensorDesc | Scalar | None],
+    found: Fault | tuple[int, ...] | None,
+    chain: Callable[[Builder], None],
+    *,
+    soc: str | Soc = "Ascend950PR_9599",
+    kernel_workspaces: str | Mapping[str, int] = "auto",
+) -> Plan:
+    """Phase 1 of an operator of your own: its checks are done, its chain is yet to be built.
+
+    `arguments` are the descriptors by parameter name, the output last. `found`
+    is what the checks found: the first `Fault`, or the shape of the result, or
+    None for an empty call, which succeeds and launches nothing. `chain` calls
+    the l0 operators on a `Builder`, in order; a fault inside one of them ends
+    phase 1 as it does for the two operators above. Used in notebook 10,
+    "Phase 1 as a function".
+    """
+    chip = soc if isinstance(soc, Soc) else find_soc(soc)
+    if isinstance(found, Fault):
+        return _failed(operator, chip, arguments, found)
+    first = next(value for value in arguments.values() if isinstance(value, TensorDesc))
+    why = Text("an input is empty: success, nothing is launched")
+    option = _freeze(kernel_workspaces)
+    return _planned(operator, chip, arguments, found, chain, option, first.dtype, None, why)
+
+
 def _freeze(option: str | Mapping[str, int]) -> str | tuple[tuple[str, int], ...]:
     if isinstance(option, Mapping):
         return tuple(sorted(option.items()))
@@ -106,34 +135,29 @@ def _plan_backward(
         "lambd": lambd,
         "gradInput": grad_input,
     }
-    shape = check_backward(grad_output, self, lambd, grad_input, soc, op_name)
-    if isinstance(shape, Fault):
-        return _failed(BACKWARD, soc, arguments, shape)
+    found = check_backward(grad_output, self, lambd, grad_input, soc, op_name)
+    if isinstance(found, Fault):
+        return _failed(BACKWARD, soc, arguments, found)
     assert grad_output is not None and self is not None
     assert lambd is not None and grad_input is not None
     promoted = promote_type(grad_output.dtype, self.dtype)
     used = clamp_lambd(lambd.to_float())
-    if shape is None:
-        why = Text("an input is empty: success, nothing is launched, gradInput is not touched")
-        steps = (Step("CheckEmpty", "L2", True, why),)
-        return Plan(
-            BACKWARD, soc, arguments, 0, None, steps, (), (), grad_input.shape, promoted, used
-        )
-    builder = _builder(soc, option)
-    try:
+
+    def chain(builder: Builder) -> None:
         x = builder.contiguous("self", self)
         grad = builder.contiguous("gradOutput", grad_output)
         if grad_output.shape != self.shape:
-            grad = builder.broadcast_to(grad, shape)
-            x = builder.broadcast_to(x, shape)
+            assert found is not None  # an empty call never gets here
+            grad = builder.broadcast_to(grad, found)
+            x = builder.broadcast_to(x, found)
         grad = builder.cast(grad, promoted, _PROMOTED)
         x = builder.cast(x, promoted, _PROMOTED)
         result = builder.hard_shrink_grad(grad, x, used)
         result = builder.cast(result, grad_input.dtype, _DTYPE_OF[BACKWARD])
         builder.view_copy(result, "gradInput", grad_input)
-    except L0Error as error:
-        return _failed(BACKWARD, soc, arguments, error.fault, tuple(builder.steps))
-    return _finish(BACKWARD, builder, arguments, shape, promoted, used)
+
+    why = Text("an input is empty: success, nothing is launched, gradInput is not touched")
+    return _planned(BACKWARD, soc, arguments, found, chain, option, promoted, used, why)
 
 
 @lru_cache(maxsize=1024)
@@ -145,24 +169,20 @@ def _plan_forward(
     option: str | tuple[tuple[str, int], ...],
 ) -> Plan:
     arguments = {"self": self, "lambd": lambd, "out": out}
-    shape = check_forward(self, lambd, out, soc)
-    if isinstance(shape, Fault):
-        return _failed(FORWARD, soc, arguments, shape)
+    found = check_forward(self, lambd, out, soc)
+    if isinstance(found, Fault):
+        return _failed(FORWARD, soc, arguments, found)
     assert self is not None and lambd is not None and out is not None
     used = clamp_lambd(lambd.to_float())
-    if shape is None:
-        why = Text("self is empty: success, nothing is launched")
-        steps = (Step("CheckEmpty", "L2", True, why),)
-        return Plan(FORWARD, soc, arguments, 0, None, steps, (), (), out.shape, self.dtype, used)
-    builder = _builder(soc, option)
-    try:
+
+    def chain(builder: Builder) -> None:
         x = builder.contiguous("self", self)
         result = builder.hard_shrink(x, used)
         result = builder.cast(result, out.dtype, _DTYPE_OF[FORWARD])
         builder.view_copy(result, "out", out)
-    except L0Error as error:
-        return _failed(FORWARD, soc, arguments, error.fault, tuple(builder.steps))
-    return _finish(FORWARD, builder, arguments, shape, self.dtype, used)
+
+    why = Text("self is empty: success, nothing is launched")
+    return _planned(FORWARD, soc, arguments, found, chain, option, self.dtype, used, why)
 
 
 def _failed(
@@ -190,14 +210,27 @@ def _failed(
     )
 
 
-def _finish(
+def _planned(
     operator: str,
-    builder: Builder,
+    soc: Soc,
     arguments: Mapping[str, TensorDesc | Scalar | None],
-    shape: tuple[int, ...],
-    promoted: Any,
-    used: Any,
+    shape: tuple[int, ...] | None,
+    chain: Callable[[Builder], None],
+    option: str | tuple[tuple[str, int], ...],
+    promoted: DataType,
+    used: np.float32 | None,
+    empty: Text,
 ) -> Plan:
+    """The plan of a call that passed its checks; `shape` None: an empty one."""
+    if shape is None:
+        steps = (Step("CheckEmpty", "L2", True, empty),)
+        *_, out = (value for value in arguments.values() if isinstance(value, TensorDesc))
+        return Plan(operator, soc, arguments, 0, None, steps, (), (), out.shape, promoted, used)
+    builder = _builder(soc, option)
+    try:
+        chain(builder)
+    except L0Error as error:
+        return _failed(operator, soc, arguments, error.fault, tuple(builder.steps))
     return Plan(
         operator,
         builder.soc,

@@ -31,7 +31,7 @@ class BroadcastFault:
     def reason(self) -> str:
         """One sentence with both shapes, the larger first."""
         return Text(
-            "{larger} and {other} do not broadcast: {size} meets neither itself nor 1",
+            "{larger} and {other} do not broadcast: the {size} meets neither a {size} nor a 1",
             larger=shape_text(self.larger),
             other=shape_text(self.other),
             size=self.dim,

@@ -176,11 +176,14 @@ class Builder:
 
     def hard_shrink(self, value: Value, lambd: np.float32) -> Value:
         """l0op::HardShrink (forward): always one kernel."""
+        return self.kernel("HardShrink", value, _itself(lambd), lambd=lambd)
+
+    def kernel(self, op_type: str, value: Value, why: str, **attrs: Any) -> Value:
+        """An l0 operator of one input: always one AI Core kernel; shape and dtype stay."""
         first = len(self.launches)
         result = self._allocate(value.shape, value.dtype)
-        attrs = {"lambd": lambd}
-        self._launch("HardShrink", AI_CORE, "HardShrink", (value.operand(),), result, attrs)
-        self._step("HardShrink", result, _itself(lambd), first)
+        self._launch(op_type, AI_CORE, op_type, (value.operand(),), result, attrs)
+        self._step(op_type, result, why, first)
         return result
 
     def view_copy(self, value: Value, name: str, desc: TensorDesc) -> None:

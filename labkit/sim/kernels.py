@@ -22,7 +22,7 @@ from labkit.op.numerics import hardshrink, hardshrink_grad
 from labkit.op.plan import Launch, Operand
 from labkit.sim.heap import Heap
 
-__all__ = ["Access", "Task", "round_cast"]
+__all__ = ["KERNELS", "Access", "Kernel", "Task", "round_cast"]
 
 Array = npt.NDArray[Any]
 
@@ -109,14 +109,34 @@ class Task:
         out = self.writes.array(heap, f"{self.op_type} writes", write=True)
         if out.size == 0:
             return
-        if self.op_type == "HardShrinkGrad":
-            hardshrink_grad(inputs[0], inputs[1], self.attrs["lambd"], out=out)
-        elif self.op_type == "HardShrink":
-            hardshrink(inputs[0], self.attrs["lambd"], out=out)
-        elif self.op_type == "Cast":
-            round_cast(inputs[0], out)
-        else:
-            out[...] = inputs[0].reshape(out.shape) if inputs[0].size == out.size else inputs[0]
+        KERNELS.get(self.op_type, _copy)(inputs, self.attrs, out)
+
+
+# -- what each kernel computes -------------------------------------------------
+
+Kernel = Callable[[list[Array], Any, Array], None]
+"""Reads the input arrays and the attributes, writes the output array."""
+
+
+def _copy(inputs: list[Array], attrs: Any, out: Array) -> None:
+    """What all others do: they bring elements from one place to another."""
+    out[...] = inputs[0].reshape(out.shape) if inputs[0].size == out.size else inputs[0]
+
+
+def _grad(inputs: list[Array], attrs: Any, out: Array) -> None:
+    hardshrink_grad(inputs[0], inputs[1], attrs["lambd"], out=out)
+
+
+def _forward(inputs: list[Array], attrs: Any, out: Array) -> None:
+    hardshrink(inputs[0], attrs["lambd"], out=out)
+
+
+def _cast(inputs: list[Array], attrs: Any, out: Array) -> None:
+    round_cast(inputs[0], out)
+
+
+KERNELS: dict[str, Kernel] = {"HardShrinkGrad": _grad, "HardShrink": _forward, "Cast": _cast}
+"""The kernels that compute, by op type; `labkit.sim.add_operator` adds to them."""
 
 
 # -- how each kernel addresses its operands ------------------------------------

@@ -22,14 +22,17 @@ Item = TypeVar("Item")
 class OperatorModel:
     """An aclnn operator that the software NPU knows.
 
-    `tensors` names its parameters in order, the scalar among them; `plan`
-    takes the descriptors in that order (None for null) and the keywords of
-    `plan_hardshrink_backward`.
+    `parameters` names its parameters in order, the scalars among them
+    (`scalars`); `plan` takes the descriptors in that order (None for null) and
+    the keywords `soc` and `kernel_workspaces` of `plan_hardshrink_backward`.
+    `revision` tells apart what was added under one name, one after the other.
     """
 
     name: str
     parameters: tuple[str, ...]
     plan: Callable[..., Plan]
+    scalars: tuple[str, ...] = ("lambd",)
+    revision: int = 0
 
 
 OPERATORS: dict[str, OperatorModel] = {

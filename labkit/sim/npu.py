@@ -111,9 +111,7 @@ class SoftwareNpu:
             prototype = prototypes().get(name)
             function = self._function(name) if prototype is not None else None
             if prototype is None or function is None:
-                raise MissingSymbol(
-                    name, [self.source], cause=f"It knows the operators {', '.join(OPERATORS)}."
-                )
+                raise self._missing(name)
             found = self._symbols[name] = self._callback(prototype, function)
         return found
 
@@ -129,11 +127,21 @@ class SoftwareNpu:
             found: Callable[..., Any] | None = getattr(part, name, None)
             if found is not None:
                 return found
-        model = OPERATORS.get(name.removesuffix("GetWorkspaceSize"))
+        known = name.removesuffix("GetWorkspaceSize") in OPERATORS
+        return partial(self._operator, name) if known else None
+
+    def _operator(self, name: str, *args: Any) -> int:
+        """One phase of an operator; looked up at every call, since one may be added anew."""
+        stem = name.removesuffix("GetWorkspaceSize")
+        model = OPERATORS.get(stem)
         if model is None:
-            return None
-        phase1 = name.endswith("GetWorkspaceSize")
-        return partial(self.phases.phase1 if phase1 else self.phases.phase2, model)
+            raise self._missing(name)
+        phase = self.phases.phase2 if name == stem else self.phases.phase1
+        return phase(model, *args)
+
+    def _missing(self, name: str) -> MissingSymbol:
+        cause = f"It knows the operators {', '.join(OPERATORS)}."
+        return MissingSymbol(name, [self.source], cause=cause)
 
     def _callback(self, prototype: Prototype, function: Callable[..., Any]) -> Any:
         """A C function pointer; an exception becomes a code and waits in `take_error`."""

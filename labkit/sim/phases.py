@@ -54,7 +54,7 @@ class Phases:
         self.sequence += 1
         objects: dict[str, TensorObject | ScalarObject | None] = {}
         for parameter, pointer in zip(model.parameters, pointers):
-            find = npu.tensors.scalar if parameter == "lambd" else npu.tensors.tensor
+            find = npu.tensors.scalar if parameter in model.scalars else npu.tensors.tensor
             objects[parameter] = find(pointer)
         tensors = {key: obj for key, obj in objects.items() if isinstance(obj, TensorObject)}
         self.executors.arguments.storages = frozenset(obj.handle for obj in tensors.values())
@@ -62,7 +62,8 @@ class Phases:
             None if obj is None else obj.desc if isinstance(obj, TensorObject) else obj.value
             for obj in objects.values()
         ]
-        key = cache_key(model.name, tuple(objects.values()), tuple(described))
+        known_as = f"{model.name} {model.revision}" if model.revision else model.name
+        key = cache_key(known_as, tuple(objects.values()), tuple(described))
         entry = self.executors.cache.find(key)
         if entry is not None:
             executor = self._bind(model, entry.plan, tensors)

@@ -203,4 +203,4 @@ def test_an_unknown_call_is_named():
 
 def test_a_run_speaks_chinese_where_that_is_asked_for(monkeypatch):
     monkeypatch.setenv("LABKIT_LANG", "zh")
-    assert str(PLAIN.run()).startswith("28 个调用全部正常")
+    assert str(PLAIN.run()).startswith("28次调用全部正常")

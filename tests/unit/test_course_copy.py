@@ -381,3 +381,10 @@ def test_a_wheel_holds_the_course_and_the_command_copies_it(root, wheel, tmp_pat
     assert answer.returncode == 0, answer.stderr
     assert "start with zh/00_start_here.ipynb" in answer.stdout
     assert {path.name for path in (tmp_path / "mine").glob("*.ipynb")} == originals
+
+
+def test_a_copied_notebook_shows_no_answer_before_it_is_run(tmp_path):
+    copy_course(tmp_path / "mine")
+    for path in (tmp_path / "mine").rglob("*.ipynb"):
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+            assert not cell.get("outputs") and cell.get("execution_count") is None

@@ -75,7 +75,7 @@ def test_one_notebook_may_be_asked_for():
 def test_in_chinese_the_words_are_chinese(course, monkeypatch):
     monkeypatch.chdir(course / "zh")
     note(ONE, "solved")
-    assert repr(progress()).startswith("已解决 1 / ") and f"已解决：{ONE}" in repr(progress())
+    assert repr(progress()).startswith("已解决1 / ") and f"已解决：{ONE}" in repr(progress())
     assert "| 篇目 | 已解决 | 已尝试 | 未作答 |" in progress()._repr_markdown_()
 
 

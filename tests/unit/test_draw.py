@@ -18,7 +18,7 @@ from labkit.draw import (
     MaskPicture,
     MaskView,
     Rung,
-    alt_text,
+    mask_alt_text,
     mask_figure,
     palette,
     road,
@@ -206,7 +206,7 @@ def test_no_letter_is_missing_and_nothing_warns():
 
 
 def test_the_words_of_a_picture_name_the_state_and_what_came_out():
-    words = alt_text(STATES[0])
+    words = mask_alt_text(STATES[0])
     for part in ("fp16", "(16, 16)", "λ typed 0.3", "0.300000012", "0.300048828", "software NPU"):
         assert part in words
     assert "get their gradient" in words
@@ -225,11 +225,11 @@ def test_the_words_of_a_picture_name_the_state_and_what_came_out():
     ],
 )
 def test_what_is_surprising_about_a_state_is_said(lambd, told):
-    assert told in alt_text(view(lambd))
+    assert told in mask_alt_text(view(lambd))
 
 
 def test_a_device_that_differs_from_the_model_is_told_on():
-    assert "2 of 9 results differ from the model" in alt_text(STATES[7]).lower()
+    assert "2 of 9 results differ from the model" in mask_alt_text(STATES[7]).lower()
 
 
 def test_a_shown_picture_has_its_words_as_alt_and_as_text():

@@ -10,8 +10,9 @@ from layout import laid_out
 from labkit.draw.broadcast import HEIGHT, broadcast_figure
 from labkit.draw.broadcast_view import broadcast_alt_text, remarks
 from labkit.draw.slots import slots
-from labkit.explore.broadcast_state import CHIPS, PAIRS, BroadcastState, changed, look
+from labkit.explore.broadcast_state import PAIRS, BroadcastState, changed, look
 from labkit.explore.broadcast_views import INPUT_KINDS, OUTPUT_KINDS
+from labkit.explore.typed import CHIPS
 
 LARGE = {"grad_shape": "2,3,1,4,1,2,1,1000000", "self_shape": "1,3,5,1,2,1,1,1"}
 STATES = {

@@ -5,12 +5,14 @@ import warnings
 import pytest
 
 from labkit.draw.dtype_cube import cube_figure
-from labkit.draw.sieve import HEIGHT, STATES, sieve_figure
+from labkit.draw.sieve import HEIGHT, sieve_figure
+from labkit.draw.sieve_view import STATES
 from labkit.explore.contract_cube import cube_of
 from labkit.explore.contract_panel import plan_of
-from labkit.explore.contract_presets import CHIPS, PRESETS
+from labkit.explore.contract_presets import PRESETS
 from labkit.explore.contract_sieve import sieve_of
 from labkit.explore.contract_state import ContractState, changed
+from labkit.explore.typed import CHIPS
 from labkit.op import socs
 
 LONG = "2147483647, 1, 2147483647, 1, 2147483647, 3, 2147483647, 5"

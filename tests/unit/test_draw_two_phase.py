@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from labkit.draw.two_phase import HEIGHT, two_phase_figure
-from labkit.draw.two_phase_view import alt_text
+from labkit.draw.two_phase_view import two_phase_alt_text
 from labkit.explore.two_phase_run import look
-from labkit.explore.two_phase_state import CHIPS, SCENARIOS, TwoPhaseState, program_of
+from labkit.explore.two_phase_state import SCENARIOS, TwoPhaseState, program_of
+from labkit.explore.typed import CHIPS
 
 
 def states():
@@ -60,14 +61,14 @@ def test_no_text_is_cut_off_or_small_and_no_two_texts_touch(state):
         for text in figure.texts
         if re.search("[a-z]{4}", text.get_text())
     )
-    alt = alt_text(view)
+    alt = two_phase_alt_text(view)
     assert alt.startswith(figure.texts[0].get_text()) and "  " not in alt and "\u202f" not in alt
     assert figure.texts[0].get_text().endswith("?")
 
 
 def test_the_picture_says_what_it_ran_on():
     for chip in CHIPS:
-        shown = " ".join(texts(look(TwoPhaseState(chip=chip))))
+        shown = " ".join(texts(look(TwoPhaseState(soc=chip))))
         assert f"software NPU as {chip}" in shown
         assert ("not public" in shown) == (chip != CHIPS[0])
 

@@ -183,6 +183,6 @@ def test_other_pieces_are_told_what_is_missing(answer, told):
 
 def test_verdicts_speak_chinese(monkeypatch):
     monkeypatch.setenv("LABKIT_LANG", "zh")
-    assert "分配器占用 512 字节" in repr(check("buckets", lambda pieces: 0))
+    assert "分配器占用512字节" in repr(check("buckets", lambda pieces: 0))
     with pytest.raises(labkit.LabValueError, match="三元组"):
         read_pieces("ab")

@@ -224,3 +224,10 @@ def test_every_entry_says_what_the_step_does_in_one_sentence_and_where():
         assert row["does"].endswith(".") and ". " not in row["does"], row["does"]
         assert row["function"] and row["sources"]
         assert set(row["operators"]) <= {"backward", "forward"} and row["operators"]
+
+
+def test_a_finding_is_shown_as_the_page_shows_it():
+    from labkit.explain.findings import finding, to_markdown
+
+    shown = repr(finding("doc-nan"))
+    assert shown in to_markdown() and shown == finding("doc-nan")._repr_markdown_()

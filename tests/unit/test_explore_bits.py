@@ -228,8 +228,8 @@ def test_the_notes_say_what_is_surprising(panel, state, told):
 def test_the_text_speaks_chinese(panel, monkeypatch):
     monkeypatch.setenv("LABKIT_LANG", "zh")
     text = panel.set(lambd=0.7).text
-    assert text.startswith("λ 究竟在哪里？") and "永远学不到东西" in text and "gets" not in text
-    assert "全部 65,536 个数各自如何？" in panel.set(picture=CARPET).text
+    assert text.startswith("λ究竟在哪里？") and "永远得不到更新" in text and "gets" not in text
+    assert "全部65,536个数各自如何？" in panel.set(picture=CARPET).text
 
 
 def test_patterns_are_written_in_three_fields():

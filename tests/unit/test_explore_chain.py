@@ -10,9 +10,10 @@ import labkit
 from labkit.draw.steps import HEIGHT, WIDTH, member_boxes, step_boxes, steps_figure
 from labkit.draw.steps_mark import Mark, StepsPicture
 from labkit.explore import chain_picture, open_panels
-from labkit.explore.chain_call import CHIPS, DTYPES, PROMOTED, SHAPES, VIEWS, read_shapes, viewed
+from labkit.explore.chain_call import DTYPES, PROMOTED, SHAPES, VIEWS, read_shapes, viewed
 from labkit.explore.chain_state import OWN, PRESETS, ChainState, chain_of, changed, plan_of
 from labkit.explore.chain_view import mark_of, view_of
+from labkit.explore.typed import CHIPS
 from labkit.op import TensorDesc, plan_hardshrink_backward
 
 LARGEST = {
@@ -221,7 +222,7 @@ def test_shapes_are_read_as_people_type_them(panel, typed, shapes):
 
 @pytest.mark.parametrize(
     "typed",
-    ["four", "(4, -1)", "(4.5,)", "(1,) (1,) (1,) (1,)", "(99999999999,)", f"({'1,' * 13})"],
+    ["four", "(4, -1)", "(4.5,)", "(1,) (1,) (1,) (1,)", "(9999999999999,)", f"({'1,' * 13})"],
 )
 def test_what_is_no_shape_is_refused_and_the_good_picture_stays(panel, typed):
     before = panel.picture, panel.state, panel.below
@@ -241,7 +242,6 @@ def test_what_is_no_shape_is_refused_and_the_good_picture_stays(panel, typed):
         ({"grad_dtype": "complex64"}, "float32; float16; bfloat16"),
         ({"grad_dtype": "letters"}, "float32; float16; bfloat16"),
         ({"out_view": "upside down"}, "contiguous; from offset 4"),
-        ({"soc": "Ascend910B2"}, "Ascend910B1"),
         ({"soc": "Ascend"}, "no chip named"),
         ({"lambd": "three"}, "right would be 0.3"),
         ({"preset": "mine"}, "the documented example"),

@@ -8,12 +8,14 @@ import pytest
 
 import labkit
 from labkit.draw.sieve import sieve_pixels
+from labkit.draw.sieve_view import sieve_alt_text
 from labkit.explore import contract, contract_picture, dtype_cube, open_panels
 from labkit.explore.contract_cube import CUBE_DTYPES, cube_of
 from labkit.explore.contract_panel import plan_of
-from labkit.explore.contract_presets import CHIPS, LAYOUTS, POINTERS, PRESETS
-from labkit.explore.contract_sieve import sieve_of, sieve_text
-from labkit.explore.contract_state import ContractState, changed, read_lambd, read_shape
+from labkit.explore.contract_presets import LAYOUTS, POINTERS, PRESETS
+from labkit.explore.contract_sieve import sieve_of
+from labkit.explore.contract_state import ContractState, changed
+from labkit.explore.typed import CHIPS
 from labkit.op import TensorDesc, plan_hardshrink_backward
 
 
@@ -178,20 +180,7 @@ def test_where_the_document_says_otherwise_the_panel_says_so(panel):
 # -- typed and chosen --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("typed", "read"),
-    [
-        *(("2, 3", "2, 3"), ("(2,3)", "2, 3"), ("[2 3]", "2, 3"), ("2 x 3", "2, 3")),
-        *(("", ""), ("()", ""), (" 4 ", "4"), (5, "5"), ((2, 0), "2, 0"), ([], "")),
-    ],
-)
-def test_a_shape_is_read_as_people_write_it(typed, read):
-    assert read_shape(typed) == read
-
-
-@pytest.mark.parametrize(
-    "typed", ["two", "-1", "2.5", "2,,x", (2, "a"), str([1] * 26), 2**31, None]
-)
+@pytest.mark.parametrize("typed", ["two", "-1", "2.5", "2,,x", (2, "a"), str([1] * 26), None])
 def test_what_is_no_shape_is_a_red_line_and_the_picture_stays(panel, typed):
     before = panel.picture
     panel.raise_errors = False
@@ -206,10 +195,10 @@ def test_what_is_no_shape_is_a_red_line_and_the_picture_stays(panel, typed):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"lambd": "much"}, "is no λ"),
+        ({"lambd": "much"}, "is no number; right would be"),
         ({"soc": "Ascend1"}, "no chip named"),
         ({"self_dtype": "string"}, "right would be one of"),
-        ({"self_dtype": "nonsense"}, "names no dtype"),
+        ({"self_dtype": "nonsense"}, "self_dtype is 'nonsense'; right would be one of"),
         ({"out_layout": "upside down"}, "right would be one of"),
         ({"preset": "nothing"}, "right would be one of"),
     ],
@@ -224,7 +213,6 @@ def test_a_lambda_that_does_not_go_with_its_dtype_is_told_and_mended_either_way(
     assert "which a float32 scalar cannot hold" in panel.error and panel.problem.expected
     panel.set(lambd="0.5")
     assert panel.error == "" and panel.state.lambd_dtype == "float32"
-    assert read_lambd("2+1i") == "2+1i" and read_lambd("−∞") == "−∞"
 
 
 @pytest.mark.parametrize("lambd", [None, 0.3, "-1", "nan", 2 + 1j])
@@ -302,8 +290,8 @@ def test_the_standing_picture_says_what_the_panel_says(panel):
 
 def test_the_words_are_chinese_where_that_is_asked_for(monkeypatch):
     monkeypatch.setenv("LABKIT_LANG", "zh")
-    words = sieve_text(sieve_of(*plan_of(changed(ContractState(), {"preset": "empty"}))))
-    assert "为空：成功返回" in words and "第一段接口返回 0" in words
+    words = sieve_alt_text(sieve_of(*plan_of(changed(ContractState(), {"preset": "empty"}))))
+    assert "为空：成功返回" in words and "第一段接口返回0" in words
 
 
 # -- the dtype cube -------------------------------------------------------------------------

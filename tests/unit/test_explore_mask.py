@@ -16,9 +16,10 @@ from labkit.draw.theme import DRAWING
 from labkit.explore import field, mask_picture, open_panels
 from labkit.explore.field import around
 from labkit.explore.mask_panel import bench_step, look
-from labkit.explore.mask_state import DTYPES, GRAD_DTYPES, SHAPES, MaskState, read_number
+from labkit.explore.mask_state import DTYPES, GRAD_DTYPES, SHAPES, MaskState
 from labkit.explore.panel import Panel, Problem, Rendered
 from labkit.explore.static import still
+from labkit.explore.typed import read_number
 from labkit.language import Text
 
 REFUSED = "grad (2, 3), self (4,)"
@@ -162,6 +163,8 @@ def test_what_a_picture_cannot_write_is_written_anew(panel, typed, shown):
 def test_nan_is_a_number_too(panel):
     controls(panel)["box"].value = "nan"
     assert np.isnan(panel.state.lambd) and panel.view.alive == panel.view.total
+    # Forward keeps everything as well; +0 kept and +0 put there look alike, so −0 speaks for it.
+    assert all(rung.forward and rung.grad for rung in panel.view.rungs if rung.value == 0)
 
 
 def test_slider_and_box_follow_each_other(panel):
@@ -279,11 +282,11 @@ def test_a_choice_that_is_not_there_says_what_is(panel, wrong):
 def test_fifty_steps_warn_of_nothing_and_open_no_figure(panel):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        figure = panel._drawn.figure
+        figure = panel._picture.figure
         artists = len(figure.get_children())
         for step in range(50):
             panel.set(lambd=step / 50)
-        assert panel._drawn.figure is figure and len(figure.get_children()) == artists
+        assert panel._picture.figure is figure and len(figure.get_children()) == artists
     pyplot = sys.modules.get("matplotlib.pyplot")
     assert pyplot is None or not pyplot.get_fignums()
 
@@ -292,7 +295,7 @@ def test_the_picture_of_a_state_is_that_of_a_fresh_drawing(panel, device):
     for lambd in (0.1, -0.5, 0.9, 0.3):
         panel.set(lambd=lambd, dtype="float16")
     fresh = np.asarray(mask_figure(look(device, panel.state)).canvas.buffer_rgba())[..., :3]
-    assert np.array_equal(panel._drawn.pixels(), fresh)
+    assert np.array_equal(panel._picture.pixels(), fresh)
 
 
 def test_running_the_cell_again_closes_the_panel_before(device):
@@ -386,11 +389,11 @@ def test_in_chinese_the_text_alternative_is_chinese_and_has_the_same_numbers(
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        ({"lambd": "three"}, "λ 为 'three'，不是一个数"),
-        ({"lambd": [1]}, "λ 必须是一个数"),
-        ({"dtype": "int8"}, "dtype 为 'int8'；可取的值有：float32"),
-        ({"colour": "red"}, "这里没有 colour"),
-        ({"typed": "1"}, "请设置 lambd"),
+        ({"lambd": "three"}, "λ为'three'，不是一个数"),
+        ({"lambd": [1]}, "λ必须是一个数"),
+        ({"dtype": "int8"}, "dtype为'int8'；可取的值有：float32"),
+        ({"colour": "red"}, "这里没有colour"),
+        ({"typed": "1"}, "请设置lambd"),
     ],
 )
 def test_in_chinese_an_error_is_chinese(chinese, wrong, told):
@@ -509,7 +512,7 @@ def test_panels_on_several_threads_draw_what_each_was_asked(device):
     for n, panel in enumerate(panels):
         assert panel.error == "" and panel.state.lambd == 0.2 + n / 10
         fresh = np.asarray(mask_figure(look(device, panel.state)).canvas.buffer_rgba())
-        assert np.array_equal(panel._drawn.pixels(), fresh[..., :3])
+        assert np.array_equal(panel._picture.pixels(), fresh[..., :3])
         panel.close()
 
 

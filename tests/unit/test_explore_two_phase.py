@@ -8,12 +8,12 @@ from labkit.explore import open_panels, two_phase, two_phase_picture
 from labkit.explore.two_phase_run import look
 from labkit.explore.two_phase_state import (
     CALLS,
-    CHIPS,
     SCENARIOS,
     TwoPhaseState,
     look_at,
     program_of,
 )
+from labkit.explore.typed import CHIPS
 from labkit.op import TensorDesc, plan_hardshrink_backward
 
 
@@ -35,7 +35,7 @@ def widgets(panel):
         "box": box,
         "scenario": second[0],
         "call": second[1],
-        "chip": third[0],
+        "soc": third[0],
         "strict": third[1],
     }
 
@@ -80,7 +80,7 @@ def test_only_the_950_wants_sixteen_mebibytes():
         {b.name: b.size for b in look(TwoPhaseState("mixed", chip, step=14)).blocks}["workspace"]
         for chip in CHIPS
     ]
-    assert sizes == [16779264, 1536, 1536, 1536, 1536]
+    assert sizes == [16779264, 1536, 1536, 1536, 1536, 1536]
 
 
 def test_memory_goes_from_poison_to_data_to_result_to_freed():
@@ -209,7 +209,7 @@ def test_another_scenario_moves_to_where_it_shows_and_the_slider_reaches_its_end
 
 def test_every_menu_is_followed(panel):
     found = widgets(panel)
-    for name, known in (("call", CALLS), ("chip", CHIPS), ("strict", (False, True))):
+    for name, known in (("call", CALLS), ("soc", CHIPS), ("strict", (False, True))):
         for value in known:
             found[name].value = value
             assert getattr(panel.state, name) == value and not panel.stale
@@ -219,14 +219,14 @@ def test_every_menu_is_followed(panel):
     ("change", "told"),
     [
         ({"step": 29}, "step is 29; this program has 28 calls"),
-        ({"step": -1}, "step is -1"),
+        ({"step": -1}, "step is -1; right would be a whole number"),
         ({"step": "two"}, "step is 'two'; right would be a whole number"),
         ({"step": 2.5}, "right would be a whole number"),
         ({"step": None}, "right would be a whole number"),
         ({"scenario": "none"}, "scenario is 'none'; right would be one of: correct; no sync"),
         ({"call": "x"}, "call is 'x'; right would be one of: plain; mixed; transposed"),
-        ({"chip": "Ascend777"}, "no chip named 'Ascend777'"),
-        ({"chip": 3}, "chip is 3"),
+        ({"soc": "Ascend777"}, "no chip named 'Ascend777'"),
+        ({"soc": 3}, "not 3"),
         ({"strict": 1}, "strict is True or False, not 1"),
     ],
 )
@@ -240,8 +240,9 @@ def test_what_cannot_be_is_shown_and_raised_and_the_picture_stays(panel, change,
     assert not panel.set(step=15).stale
 
 
-def test_a_family_of_chips_is_a_chip_of_the_menu(panel):
-    assert panel.set(chip="a3").state.chip == "Ascend910_9391"
+def test_a_family_of_chips_is_a_chip_of_the_menu_and_any_other_one_joins_it(panel):
+    assert panel.set(soc="a3").state.soc == widgets(panel)["soc"].value == "Ascend910_9391"
+    assert panel.set(soc="Ascend910B3").state.soc == widgets(panel)["soc"].value == "Ascend910B3"
 
 
 def test_below_the_picture_stands_the_call_in_full_and_what_the_real_library_does(panel):

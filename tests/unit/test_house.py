@@ -29,7 +29,8 @@ ALLOWED: dict[str, set[str]] = {
 }
 LEAVES = ("errors", "language")
 # These stand above and may import everything but the panels: the face, the commands, the course.
-ABOVE = {"", "observe", "course", "explore"}
+# learn is a user of the lab: it trains a model through the face's operators, on any device.
+ABOVE = {"", "observe", "course", "explore", "learn"}
 
 UNIX_ONLY = {"fcntl", "grp", "posix", "pty", "pwd", "resource", "syslog", "termios", "tty"}
 HEAVY = ("IPython", "cffi", "ipywidgets", "jupyterlab", "matplotlib", "ml_dtypes", "numba", "torch")

@@ -1,4 +1,4 @@
-// The gradient of HardShrink, from a host program in C++: gradOutput and self in, gradInput out.
+// The gradient of HardShrink from a host program: gradOutput and self in, gradInput out.
 //
 // Built with CANN, or with the tree that `labkit sdk DIR` writes:
 //   source DIR/set_env.sh
@@ -14,7 +14,7 @@
 #include "acl/acl.h"
 #include "aclnnop/aclnn_hardshrink_backward.h"
 
-// Every call answers with a code; anything but 0 ends the program with the library's own words.
+// Every call answers with a code; any but 0 ends the program with the library's words.
 static void check(int code, const char *call)
 {
     if (code == 0) {
@@ -32,7 +32,7 @@ public:
     explicit DeviceMemory(uint64_t bytes)
     {
         if (bytes > 0) { // aclrtMalloc refuses 0 bytes, and a call may need no workspace
-            check(aclrtMalloc(&address_, bytes, ACL_MEM_MALLOC_HUGE_FIRST), "aclrtMalloc");
+            CHECK(aclrtMalloc(&address_, bytes, ACL_MEM_MALLOC_HUGE_FIRST));
         }
     }
     ~DeviceMemory()
@@ -55,13 +55,15 @@ public:
     Tensor(const std::vector<int64_t> &shape, const std::vector<float> &values)
         : bytes_(values.size() * sizeof(float)), memory_(bytes_)
     {
-        CHECK(aclrtMemcpy(memory_.get(), bytes_, values.data(), bytes_, ACL_MEMCPY_HOST_TO_DEVICE));
+        CHECK(aclrtMemcpy(memory_.get(), bytes_, values.data(), bytes_,
+                          ACL_MEMCPY_HOST_TO_DEVICE));
         std::vector<int64_t> strides(shape.size(), 1);
         for (size_t axis = shape.size(); axis-- > 1;) {
             strides[axis - 1] = shape[axis] * strides[axis];
         }
-        tensor_ = aclCreateTensor(shape.data(), shape.size(), ACL_FLOAT, strides.data(), 0,
-                                  ACL_FORMAT_ND, shape.data(), shape.size(), memory_.get());
+        tensor_ = aclCreateTensor(shape.data(), shape.size(), ACL_FLOAT, strides.data(),
+                                  0, ACL_FORMAT_ND, shape.data(), shape.size(),
+                                  memory_.get());
         if (tensor_ == nullptr) {
             check(ACL_ERROR_FAILURE, "aclCreateTensor");
         }
@@ -73,7 +75,8 @@ public:
     std::vector<float> read() const
     {
         std::vector<float> values(bytes_ / sizeof(float));
-        CHECK(aclrtMemcpy(values.data(), bytes_, memory_.get(), bytes_, ACL_MEMCPY_DEVICE_TO_HOST));
+        CHECK(aclrtMemcpy(values.data(), bytes_, memory_.get(), bytes_,
+                          ACL_MEMCPY_DEVICE_TO_HOST));
         return values;
     }
 
@@ -92,14 +95,15 @@ static void run(aclrtStream stream)
     float lambd = 1.0f;
     aclScalar *scalar = aclCreateScalar(&lambd, ACL_FLOAT);
 
-    // Phase 1 checks, plans and says how much workspace the plan needs. Nothing runs yet.
+    // Phase 1 checks, plans and says how much workspace it needs. Nothing runs yet.
     uint64_t workspaceSize = 0;
     aclOpExecutor *executor = nullptr;
     CHECK(aclnnHardshrinkBackwardGetWorkspaceSize(gradOutput.get(), self.get(), scalar,
-                                                  gradInput.get(), &workspaceSize, &executor));
+                                                  gradInput.get(), &workspaceSize,
+                                                  &executor));
     DeviceMemory workspace(workspaceSize);
 
-    // Phase 2 queues the kernels on the stream; the results are there after the synchronise.
+    // Phase 2 queues the kernels on the stream; the results are there after the wait.
     CHECK(aclnnHardshrinkBackward(workspace.get(), workspaceSize, executor, stream));
     CHECK(aclrtSynchronizeStream(stream));
 

@@ -121,10 +121,13 @@ def judge(answer: Any, device: Device | None) -> Verdict:
 
 
 def _betrayed(call: dict[str, Any], right: int, got: Any) -> Verdict:
-    said = f"{type(got).__name__}: {got}" if isinstance(got, Exception) else repr(got)
+    if isinstance(got, Exception):
+        said = _("your answer raised {kind}: {error}").format(kind=type(got).__name__, error=got)
+    else:
+        said = _("your function says {answer}").format(answer=repr(got)[:100])
     return not_yet(
         _("the simplest call that betrays it: {call}").format(call=words(call)),
         _("supported are {dtypes}").format(dtypes=", ".join(call["supported"])),
         _("phase 1 returns {status}").format(status=right),
-        _("your function says {answer}").format(answer=said[:100]),
+        said,
     )

@@ -61,7 +61,7 @@ def _read(answer: Any) -> tuple[CLine, ...] | Verdict:
     """The lines of an answer, or why it is none."""
     try:
         texts = answer.strip().splitlines() if isinstance(answer, str) else islice(answer, _LIMIT)
-        found = [text.strip().rstrip(",") for text in texts]
+        found = [text.strip().rstrip(",") for text in texts if text.strip()]
     except (TypeError, AttributeError):
         return not_yet(_("an answer is a list of lines, each a text"))
     except Exception as error:

@@ -1,4 +1,4 @@
-"""The picture of the tiling panel in words."""
+"""The tiling picture in words."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from labkit.draw.tiling_view import TilingView
 from labkit.language import gettext as _
 from labkit.op.program import PIPES
 
-__all__ = ["alt_text"]
+__all__ = ["tiling_alt_text"]
 
 
-def alt_text(view: TilingView) -> str:
+def tiling_alt_text(view: TilingView) -> str:
     """All numbers of the picture, part by part."""
     parts = (_head(view), _cores(view), _lanes(view), _pipes(view), _ub(view), _curve(view))
     return " ".join(sentence for part in parts for sentence in part)

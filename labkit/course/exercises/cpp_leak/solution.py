@@ -1,0 +1,3 @@
+my_fix = {"after": 43, "add": "aclDestroyScalar(scalar);"}
+
+check("cpp leak", my_fix)

@@ -1,0 +1,1 @@
+check("dead unit", -2.0)

@@ -1,0 +1,1 @@
+check("dead unit", 0.75)
