@@ -18,6 +18,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -37,6 +38,7 @@ __all__ = ["Finished", "ToolError", "Toolkit", "compile_program", "run_program",
 COMPILE_SECONDS = 120
 RUN_SECONDS = 20
 _MOST_TEXT = 20_000
+_DAY = 86_400
 _FOLDERS = re.compile(r"(?<![\w.$])/(?:[\w.+-]+/)+")
 _OBJECT = re.compile(r"\bcc\w{6}\.o\b")
 
@@ -140,9 +142,31 @@ def _environment(install: CannInstall) -> dict[str, str]:
 @cache
 def workshop() -> str:
     """A folder for trees, programs and their output; it goes when this process goes."""
-    kept = tempfile.TemporaryDirectory(prefix="labkit-cpp-", ignore_cleanup_errors=True)
+    _sweep(Path(tempfile.gettempdir()))
+    kept = tempfile.TemporaryDirectory(
+        prefix=f"labkit-cpp-{os.getpid()}-", ignore_cleanup_errors=True
+    )
     _KEPT.append(kept)
     return kept.name
+
+
+def _sweep(place: Path) -> None:
+    """Remove the folders of processes that were killed, and so left them, a day ago or more."""
+    for folder in place.glob("labkit-cpp-*-*"):
+        with contextlib.suppress(OSError, ValueError):
+            old = time.time() - folder.stat().st_mtime > _DAY
+            if old and os.name == "posix" and not _alive(int(folder.name.split("-")[2])):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # somebody else's
+        return True
+    return True
 
 
 _KEPT: list[tempfile.TemporaryDirectory[str]] = []

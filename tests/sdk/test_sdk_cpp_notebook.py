@@ -282,6 +282,18 @@ def test_an_installed_cann_is_built_against_with_its_own_libraries(
     assert program.run("sim").output == RESULT  # asked for by name, it is the lab's own tree
 
 
+def test_what_a_killed_process_left_is_removed_a_day_later(tmp_path):
+    dead, alive = 2**22 + 1, os.getpid()  # beyond the largest process id that Linux gives
+    folders = [tmp_path / f"labkit-cpp-{process}-x" for process in (dead, alive)]
+    fresh = tmp_path / f"labkit-cpp-{dead}-fresh"
+    for folder in (*folders, fresh):
+        (folder / "tree").mkdir(parents=True)
+    for folder in folders:
+        os.utime(folder, (0, 0))
+    cpp_tools._sweep(tmp_path)
+    assert sorted(tmp_path.iterdir()) == sorted([folders[1], fresh])
+
+
 def test_without_cann_an_explicit_npu_says_so_and_does_not_fall_back(
     program, tmp_path, monkeypatch
 ):

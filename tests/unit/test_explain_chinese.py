@@ -128,7 +128,9 @@ def left_over(text: str) -> list[str]:
     """English that is no name: known sentences, and words that only sentences have."""
     plain = re.sub(r"\S+ [0-9a-f]{8}\s+\S+:\d+(-\d+)?", "", text)  # a source reference
     plain = re.sub(r"[a-z0-9]+(-[a-z0-9]+)+", "", plain)  # the id of a finding
-    plain = re.sub(r"OpDef \w+|DataCopyPad (in|out)|workspace|ViewCopy|bucket|tiling key", "", plain)
+    plain = re.sub(
+        r"OpDef \w+|DataCopyPad (in|out)|workspace|ViewCopy|bucket|tiling key", "", plain
+    )
     known = [fragment for fragment in fragments() if fragment in plain]
     return known + [line for line in plain.splitlines() if WORDS.search(line)]
 
