@@ -31,7 +31,7 @@ STYLE = (
     ".labkit-chain pre{padding:6px 8px;overflow-x:auto;margin:4px 0;white-space:pre}"
     ".labkit-chain .lk-wide{overflow-x:auto}"
     ".labkit-chain table{border-collapse:collapse;margin:4px 0;font-size:13px;display:table}"
-    ".labkit-chain.labkit-chain th,.labkit-chain.labkit-chain td{text-align:left;"  # beats Jupyter's
+    ".labkit-chain.labkit-chain th,.labkit-chain.labkit-chain td{text-align:left;"  # over Jupyter's
     "vertical-align:top;padding:3px 12px 3px 0;"
     "border:0;border-bottom:1px solid var(--jp-border-color3,#e3e5e8);white-space:normal}"
     ".labkit-chain th{color:var(--jp-ui-font-color2,#5b636b);font-weight:600}"

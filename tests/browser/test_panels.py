@@ -71,11 +71,12 @@ def test_it_shows_and_axe_is_content(panel, request):
     assert panel.lab.page_errors == [] and panel.lab.broken_widgets() == 0
 
 
-def test_every_menu_entry_is_shown_or_refused_with_a_reason(panel):
+def test_every_menu_is_followed_and_a_refusal_has_its_reason(panel):
+    # Some entries of each menu; every entry is chosen without a browser in test_explore_panels.py.
     menus = panel.root.locator("select")
     for place in range(menus.count()):
         menu = menus.nth(place)
-        for option in range(min(menu.locator("option").count(), 12)):
+        for option in sorted({1, menu.locator("option").count() - 1}):
             menu.select_option(index=option)
             panel.settle()
             assert panel.fault() is None
