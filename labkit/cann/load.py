@@ -203,7 +203,7 @@ def _set_environment(
     if str(install.lib_dir) not in env.get("LD_LIBRARY_PATH", "").split(":"):
         notes.append(
             f"LD_LIBRARY_PATH does not name {install.lib_dir}: what CANN opens by bare name may "
-            "not be found. Starting from a shell that sourced set_env.sh avoids that, and so does a "
+            "not be found. Starting from a shell that sourced set_env.sh avoids that, as does a "
             "Jupyter kernel made by: labkit kernel install"
         )
     home = env.get("ASCEND_HOME_PATH", "")

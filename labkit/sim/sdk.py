@@ -132,7 +132,7 @@ class _Build:
             )
         self.python = _python_library(version)
 
-    def library(self, target: Path, source: str, *flags: str) -> None:
+    def shared_library(self, target: Path, source: str, *flags: str) -> None:
         """Compile one shared library."""
         code = target.with_suffix(".c")
         code.write_text(source, encoding="utf-8")
@@ -169,7 +169,7 @@ def _write(root: Path, layout: str, build: _Build) -> tuple[str, ...]:
     lib = root / "lib64"
     lib.mkdir()
     core = core_source(sys.executable, [str(_PACKAGE.parent)], "labkit.sim.entry")
-    build.library(lib / f"lib{CORE}.so", core, f"-I{build.include}", *build.python, "-ldl")
+    build.shared_library(lib / f"lib{CORE}.so", core, f"-I{build.include}", *build.python, "-ldl")
     behind = (f"-I{root / 'include'}", f"-L{lib}", f"-l{CORE}", "-Wl,--no-as-needed")
     held = _held()
     libraries = dict(LIBRARIES)
@@ -177,7 +177,7 @@ def _write(root: Path, layout: str, build: _Build) -> tuple[str, ...]:
         libraries = {n: part for n, part in libraries.items() if not n.startswith("libopapi_")}
         libraries["libopapi.so"] = "operators"
     for name, part in libraries.items():
-        build.library(lib / name, shim_source(held.get(part, [])), *behind)
+        build.shared_library(lib / name, shim_source(held.get(part, [])), *behind)
     _identity(root)
     return (f"lib{CORE}.so", *libraries)
 
