@@ -62,8 +62,10 @@ def _load(option: str, path: str) -> npt.NDArray[Any]:
 
 
 def _ramp(option: str, name: str, shape: str) -> npt.NDArray[Any]:
+    from labkit.explain.cli import whole_numbers
+
     try:
-        sizes = tuple(int(part) for part in shape.replace("x", ",").split(",") if part.strip())
+        sizes = whole_numbers(shape)
         if any(size < 0 for size in sizes):
             raise ValueError
     except ValueError as error:

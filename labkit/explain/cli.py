@@ -104,9 +104,23 @@ def tensor_desc(option: str, text: str) -> TensorDesc | None:
     )
 
 
+def whole_numbers(text: str) -> tuple[int, ...]:
+    """Whole numbers with commas or x between them; behind the last a comma may stand.
+
+    Raises `ValueError` for anything else, a missing number included.
+
+    >>> whole_numbers("4,1"), whole_numbers("4x1"), whole_numbers("4,"), whole_numbers("")
+    ((4, 1), (4, 1), (4,), ())
+    """
+    plain = text.strip()
+    if len(plain) > 1:
+        plain = plain.removesuffix(",")
+    return tuple(int(part) for part in plain.replace("x", ",").split(",")) if plain else ()
+
+
 def _numbers(option: str, text: str) -> tuple[int, ...]:
     try:
-        return tuple(int(part) for part in text.replace("x", ",").split(",") if part.strip())
+        return whole_numbers(text)
     except ValueError as error:
         raise LabValueError(
             f"{option}: {text!r} should be whole numbers with commas, like 4,1"

@@ -155,3 +155,13 @@ def test_a_terminal_without_greek_letters_still_gets_its_text(monkeypatch):
 def test_an_error_of_the_descriptor_is_a_value_error():
     with pytest.raises(LabValueError):
         tensor_desc("--self", "bogus")
+
+
+@pytest.mark.parametrize("shape", ["4,x", "4,,1", "x4", ",", "4x", "4,1,,"])
+def test_a_shape_with_a_number_missing_is_refused_and_not_guessed(shape, capsys):
+    from labkit.cli import main
+
+    assert main(["explain", "--grad", f"float32:{shape}", "--self", "float32:4"]) == 1
+    assert "--grad" in capsys.readouterr().err
+    assert main(["run", "--self", f"float32:{shape}", "--device", "sim"]) == 1
+    assert "--self" in capsys.readouterr().err
