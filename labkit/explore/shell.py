@@ -95,13 +95,14 @@ class Shell:
                 self.controls.sync(asked)
         finally:
             self._syncing = None
-        self.error.value = problem_html(panel.problem, stale=bool(panel.picture))
         kind = "labkit-stale" if panel.stale else ""
         words = panel.text
         if panel.stale:
             words = _("Earlier state. {text}").format(text=panel.text)
         self.picture.value = image(panel.picture, words, *panel.size, kind) if panel.picture else ""
         self.below.value = f'<div class="{kind}">{panel.below}</div>' if panel.below else ""
+        # Last: until the picture has come, the line may still say that the panel computes.
+        self.error.value = problem_html(panel.problem, stale=bool(panel.picture))
 
     def busy(self) -> AbstractContextManager[None]:
         """Say that the panel computes, if the block takes long."""
