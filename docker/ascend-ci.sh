@@ -12,14 +12,17 @@ artefacts=$(mkdir -p "${1:-artefacts}" && cd "${1:-artefacts}" && pwd)
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 notebooks=("${@:2}")
 [ ${#notebooks[@]} -gt 0 ] || notebooks=(notebooks)
+set -- # a script that is sourced below would see the arguments
+# What an earlier run left must not pass for this one's.
+rm -f "$artefacts"/{report.md,report.xml,doctor.txt,npu-smi.txt}
 
 if [ -z "${ASCEND_HOME_PATH:-}" ]; then
-    for script in /usr/local/Ascend/cann/set_env.sh /usr/local/Ascend/ascend-toolkit/set_env.sh; do
+    for script in {/usr/local,"${HOME:-}"}/Ascend/{cann,ascend-toolkit}/set_env.sh; do
         if [ -f "$script" ]; then
-            set +u # CANN's script uses variables that are not set
+            set +eu # CANN's script uses variables that are not set, and a test in it may fail
             # shellcheck disable=SC1090
             source "$script"
-            set -u
+            set -eu
             break
         fi
     done

@@ -21,10 +21,12 @@ RUN python3 -m venv /opt/lab \
     && /opt/lab/bin/pip install --no-cache-dir ".[fast]" \
     && /opt/lab/bin/labkit lab --copy-only /srv/course
 
-# A login shell, so that the profile of the image sources set_env.sh before the kernel starts.
-SHELL ["/bin/bash", "-lc"]
 ENV PATH=/opt/lab/bin:$PATH
 EXPOSE 8888
 WORKDIR /srv/course
+# A login shell, so that the profile of the image sources set_env.sh; where it does not, we do.
 ENTRYPOINT ["/bin/bash", "-lc", \
-    "exec /opt/lab/bin/jupyter lab --ip=0.0.0.0 --port=8888 --no-browser --allow-root"]
+    "for script in /usr/local/Ascend/{cann,ascend-toolkit}/set_env.sh; do \
+        if [ -z \"$ASCEND_HOME_PATH\" ] && [ -f \"$script\" ]; then source \"$script\"; fi; \
+    done; \
+    exec /opt/lab/bin/jupyter lab --ip=0.0.0.0 --port=8888 --no-browser --allow-root"]

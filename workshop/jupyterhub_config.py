@@ -83,8 +83,8 @@ c.JupyterHub.spawner_class = LearnerSpawner
 c.JupyterHub.authenticator_class = "shared-password"
 c.SharedPasswordAuthenticator.user_password = os.environ.get("WORKSHOP_PASSWORD", "")
 c.Authenticator.allow_all = True
-# A name becomes a folder.
-c.Authenticator.username_pattern = r"[a-z][a-z0-9_-]{0,31}"
+# A name becomes a folder. JupyterHub looks at the beginning only, so the end is asked for.
+c.Authenticator.username_pattern = r"[a-z][a-z0-9_-]{0,31}\Z"
 
 c.SimpleLocalProcessSpawner.home_dir_template = str(FOLDER / "{username}")
 c.Spawner.notebook_dir = str(FOLDER / "{username}" / "course")

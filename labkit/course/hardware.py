@@ -9,6 +9,7 @@ an error and never a pass.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import dataclass
@@ -77,10 +78,17 @@ class HardwareReport:
             lines.append(f"| {name} | {len(mine)} | {' | '.join(map(str, counts))} |")
         for cell in self.differing:
             lines += ["", f"## {cell.notebook}, cell `{cell.cell}`: {cell.verdict}"]
-            lines += ["", "```diff", cell.text, "```"] if cell.text else []
+            lines += _fenced("diff", cell.text) if cell.text else []
         for failure in self.failures:
-            lines += ["", "```text", failure[-3000:], "```"]
+            lines += _fenced("text", failure[-3000:])
         return "\n".join(lines) + "\n"
+
+
+def _fenced(language: str, text: str) -> list[str]:
+    """A block of Markdown: without a traceback's colours, in a fence longer than any inside."""
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", text)
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", plain)), default=0))
+    return ["", fence + language, plain, fence]
 
 
 def run_on(
@@ -89,12 +97,17 @@ def run_on(
     """Run notebooks on a device ("npu", "sim") and compare their checked cells with the stored.
 
     Raises `DeviceNotAvailable` before anything runs when the device is not
-    usable. `keep` is a folder for the executed notebooks.
+    usable, `NotebookError` when `keep`, a folder for the executed notebooks, is
+    the one that they come from.
     """
+    found = notebook_paths(paths)
+    for path in found:
+        if keep is not None and (Path(keep) / _label(path)).resolve() == path.resolve():
+            raise NotebookError(f"{keep} has the notebooks themselves: keep what ran elsewhere")
     name = _name_of(device)
     cells: list[CellReport] = []
     failures: list[str] = []
-    for path in notebook_paths(paths):
+    for path in found:
         stored = read(path)
         try:
             ran = execute(path, device)

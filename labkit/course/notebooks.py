@@ -214,7 +214,9 @@ def _report(options: argparse.Namespace) -> int:
 
     report = run_on(options.on, options.paths or None, keep=options.keep)
     if options.report:
-        Path(options.report).write_text(str(report), encoding="utf-8")
+        target = Path(options.report)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(str(report), encoding="utf-8")
     print(report)
     return 0 if report.passed else 1
 
@@ -246,10 +248,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="*", metavar="PATH", help="notebooks or folders")
 
 
+def _refuse_mixed(options: argparse.Namespace) -> None:
+    """What belongs to --on must not rewrite the notebooks where --on was forgotten."""
+    if not options.on and (options.keep or options.report):
+        raise NotebookError("--keep and --report belong to --on: right would be --on npu, or sim")
+    if sum(map(bool, (options.on, options.check, options.translated))) > 1:
+        raise NotebookError("right would be one of --check, --translated and --on")
+
+
 def run(options: argparse.Namespace) -> int:
     """Do what the options say; returns the exit code."""
     paths = options.paths or None
     try:
+        _refuse_mixed(options)
         if options.translated:
             marked = mark_translated(paths or [])
             print(f"{len(marked)} notebooks marked as translated")

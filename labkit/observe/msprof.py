@@ -6,8 +6,10 @@ its own and not a cell of a running notebook.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -51,8 +53,9 @@ def profile(
 ) -> Observation:
     """Run Python source under msprof and read what it wrote.
 
-    The child has `LABKIT_DEVICE=npu`. `output` keeps msprof's folder (default:
-    a temporary one, which is removed). Raises `DeviceNotAvailable` without
+    The child has `LABKIT_DEVICE=npu`. `output` is a folder that keeps what
+    msprof wrote, each run in a folder of its own (default: a temporary one,
+    which is removed). Raises `DeviceNotAvailable` without
     msprof, `ProfileError` with the child's last words when it fails or nothing
     was written within `seconds`.
     """
@@ -60,18 +63,12 @@ def profile(
     with tempfile.TemporaryDirectory(prefix="labkit-profile-") as folder:
         source = Path(folder) / "observed.py"
         source.write_text(script, encoding="utf-8")
-        target = Path(output) if output else Path(folder) / "profile"
+        target = (Path(output) if output else Path(folder)).resolve()
         target.mkdir(parents=True, exist_ok=True)
+        target = Path(tempfile.mkdtemp(prefix="profile-", dir=target))  # alone: not an older run
         command = [str(tool), f"--output={target}", "--task-time=l1", sys.executable, str(source)]
         try:
-            done = subprocess.run(
-                command,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=seconds,
-                env={**os.environ, "LABKIT_DEVICE": "npu"},
-            )
+            done = _run(command, seconds)
         except subprocess.TimeoutExpired as error:
             raise ProfileError(
                 _("msprof did not end within {seconds} s").format(seconds=f"{seconds:g}")
@@ -89,3 +86,33 @@ def profile(
             return read_profile(target)
         except ProfileError as error:
             raise ProfileError(f"{error}\n" + _("msprof said:") + f"\n{words}") from error
+
+
+def _run(command: list[str], seconds: float) -> subprocess.CompletedProcess[str]:
+    """Run a command and stop it, with the application that it started, when it takes too long."""
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+        env={**os.environ, "LABKIT_DEVICE": "npu"},
+        start_new_session=True,
+    ) as process:
+        try:
+            out, err = process.communicate(timeout=seconds)
+        except BaseException:  # an interrupted cell must not leave the device in use either
+            _stop(process)
+            raise
+    return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+
+def _stop(process: subprocess.Popen[str]) -> None:
+    """End a process and its children: a child that lives on keeps the device."""
+    if sys.platform == "win32":
+        process.kill()
+        return
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)

@@ -30,6 +30,7 @@ from labkit.language import gettext as _
 from labkit.observe.kernels import Observation, ObservedKernel
 
 __all__ = [
+    "SAMPLE_DAY",
     "LogError",
     "LogLine",
     "LoggedCall",
@@ -51,6 +52,9 @@ _NAME = re.compile(r"OpName:\[(?P<name>[A-Za-z]\w*?)_(?P<sequence>\d+)(?:_(?P<l0
 _CODE = re.compile(r"errno\[(\d+)\]\s*")
 _LAUNCH = re.compile(r"(?P<number>\d+) start to Launch (?P<op_type>\w+)")
 _TILING = re.compile(r"Tiling Key: (\d+), len: \d+, numBlocks: (\d+)")
+SAMPLE_DAY = "2000-01-01"
+"""The day of every line of a format sample: no machine with an NPU wrote a log then."""
+
 _COPIES = ("CopyToNpu", "CopyNpuToNpu")
 
 
@@ -233,7 +237,10 @@ def observe_log(call: LoggedCall) -> Observation:
         )
         for op_type, tiling in zip(call.launches, call.tilings)
     )
-    source = Text("CANN's log of {call}", call=f"{call.operator}_{call.sequence}")
+    name = f"{call.operator}_{call.sequence}"
+    source = Text("CANN's log of {call}", call=name)
+    if any(line.time.startswith(SAMPLE_DAY) for line in call.lines):
+        source = Text("format sample, not a measurement: {files}", files=name)
     notes: tuple[str, ...] = ()
     if not kernels:
         notes = (Text("no launches were logged: set the log's level to info"),)

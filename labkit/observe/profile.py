@@ -28,10 +28,13 @@ from labkit.language import gettext as _
 from labkit.observe.columns import CORES, NAMES, dtypes, first, number, shapes, whole
 from labkit.observe.kernels import Api, Observation, ObservedKernel, Statistic
 
-__all__ = ["SAMPLE_MARK", "ProfileError", "read_profile"]
+__all__ = ["SAMPLE_MARK", "SAMPLE_STAMP", "ProfileError", "read_profile"]
 
 SAMPLE_MARK = "FORMAT-SAMPLE.txt"
 """A file of this name in a profile's folder says that nothing in it was measured."""
+
+SAMPLE_STAMP = "00000000000000"
+"""The time in the names of a sample's files: a sample that lost its mark is known by it."""
 
 _FOLDERS = ("", "mindstudio_profiler_output", "summary", "device_*/summary")
 
@@ -43,8 +46,9 @@ class ProfileError(LabError, ValueError):
 def read_profile(folder: str | Path) -> Observation:
     """Read what msprof left in a folder: a PROF_ folder, one above it, or the CSV's own.
 
-    A single op_summary file may be named too. Raises `ProfileError` when there
-    is no op_summary, or a file has not the columns that its name promises.
+    A single op_summary file may be named too. Where no kernel has a time,
+    nothing was measured. Raises `ProfileError` when there is no op_summary, or
+    a file has not the columns that its name promises.
     """
     path = Path(folder)
     if path.is_file():
@@ -63,6 +67,8 @@ def read_profile(folder: str | Path) -> Observation:
     kernels.sort(key=lambda kernel: (kernel.start is None, kernel.start or 0.0))
     places = {root, *(file.parent for file in summaries)}
     sample = any((place / SAMPLE_MARK).is_file() for place in places)
+    sample = sample or any(file.stem.endswith(SAMPLE_STAMP) for file in summaries)
+    timed = any(x.start is not None or x.duration is not None for x in kernels)
     names = ", ".join(file.name for file in summaries)
     source = Text("msprof: {files}", files=names)
     if sample:
@@ -70,11 +76,11 @@ def read_profile(folder: str | Path) -> Observation:
     return Observation(
         source=source,
         kernels=tuple(kernels),
-        measured=not sample,
+        measured=timed and not sample,
         statistics=tuple(_each(root, "op_statistic", _statistic)),
         apis=tuple(_each(root, "api_statistic", _api)),
         tasks=tuple(_each(root, "task_time", _task)),
-        notes=tuple(_notes(kernels)),
+        notes=(*_notes(kernels), *_whole_notes(kernels, summaries, untimed=not (sample or timed))),
     )
 
 
@@ -98,7 +104,13 @@ def _each(root: Path, stem: str, read: Any) -> Iterable[Any]:
 
 
 def _rows(file: Path) -> list[dict[str, str]]:
-    """The lines of a CSV by column; blanks and the TAB behind numbers are taken off."""
+    """The lines of a CSV by column."""
+    head, lines = _table(file)
+    return [dict(zip(head, line)) for line in lines]
+
+
+def _table(file: Path) -> tuple[list[str], list[list[str]]]:
+    """Column names and lines of a CSV; blanks and the TAB behind numbers are taken off."""
     try:
         with open(file, newline="", encoding="utf-8-sig") as stream:
             lines = list(csv.reader(stream))
@@ -122,20 +134,22 @@ def _rows(file: Path) -> list[dict[str, str]]:
                     "cut off?"
                 ).format(file=file.name, number=place, n=len(line), columns=len(head))
             )
-        rows.append({name: value.strip() for name, value in zip(head, line)})
-    return rows
+        rows.append([value.strip() for value in line])
+    return head, rows
 
 
 def _kernels(file: Path) -> list[ObservedKernel]:
-    rows = _rows(file)
-    if rows and not any(name in rows[0] for name in (*NAMES["op_type"], *NAMES["name"])):
+    """The kernels of an op_summary; op_statistic has an OP Type too, but counts kernels."""
+    head, lines = _table(file)
+    known = any(name in head for name in (*NAMES["name"], *NAMES["op_type"]))
+    if not known or "Count" in head:
         raise ProfileError(
             _(
-                "{file} is no op_summary: it has neither a column 'OP Type' nor 'Op Name', "
-                "but {columns}"
-            ).format(file=file.name, columns=", ".join(list(rows[0])[:6]))
+                "{file} is no op_summary, which has 'Op Name' and 'OP Type' of every kernel: "
+                "its columns are {columns}"
+            ).format(file=file.name, columns=", ".join(head[:6]))
         )
-    return [_kernel(row) for row in rows]
+    return [_kernel(dict(zip(head, line))) for line in lines]
 
 
 def _kernel(row: dict[str, str]) -> ObservedKernel:
@@ -165,8 +179,13 @@ def _kernel(row: dict[str, str]) -> ObservedKernel:
 
 
 def _type_from(name: str) -> str:
-    """The kernel's type out of `operator_l0_optype`, where the type itself was not taken."""
+    """The kernel's type out of `operator_l0_optype`, where the type itself was not taken.
+
+    Older profiles leave the l0 function out: `aclnnGroupedMatmulV5_GroupedMatmul`.
+    """
     parts = name.split("_")
+    if len(parts) == 2 and name.startswith("aclnn"):
+        return parts[1]
     return parts[2] if len(parts) >= 3 else ""
 
 
@@ -212,3 +231,21 @@ def _notes(kernels: Sequence[ObservedKernel]) -> Iterable[str]:
         yield Text("no shapes were taken: profile with --task-time=l1 to have them")
     if kernels and all(kernel.block_dim is None for kernel in kernels):
         yield Text("no block dims were taken: profile with --task-time=l1 to have them")
+
+
+def _whole_notes(
+    kernels: Sequence[ObservedKernel], summaries: Sequence[Path], *, untimed: bool
+) -> Iterable[str]:
+    """What the reader should know about the files as a whole."""
+    if kernels and untimed:
+        yield Text("no times were taken: this is no measurement")
+    devices = sorted({kernel.device for kernel in kernels if kernel.device is not None})
+    if len(devices) > 1:
+        numbers = ", ".join(map(str, devices))
+        yield Text("the kernels of devices {numbers} are read as one list", numbers=numbers)
+    runs = {part for file in summaries for part in file.parts if part.startswith("PROF_")}
+    if len(runs) > 1:
+        yield Text(
+            "{n} profiles were read as one: name the folder of one, PROF_..., to read that alone",
+            n=len(runs),
+        )

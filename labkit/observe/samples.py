@@ -17,7 +17,8 @@ from labkit.errors import LabValueError
 from labkit.language import gettext as _
 from labkit.observe.compare import plan_that_ran
 from labkit.observe.kernels import kernel_name, l0_name
-from labkit.observe.profile import SAMPLE_MARK
+from labkit.observe.plog import SAMPLE_DAY
+from labkit.observe.profile import SAMPLE_MARK, SAMPLE_STAMP
 from labkit.observe.reasons import own_tiling
 from labkit.op.plan import Launch, Operand, Plan
 
@@ -80,9 +81,9 @@ def write_sample(folder: str | Path, plan: Plan, *, variant: str = "block num") 
     (place / SAMPLE_MARK).write_text(_PROFILE_NOTE, encoding="utf-8")
     head = VARIANTS[variant]
     rows = [_row(head, launch, number, plan) for number, launch in enumerate(launches)]
-    _write(place / "op_summary_00000000000000.csv", head, rows)
-    _write(place / "op_statistic_00000000000000.csv", *_statistic(launches))
-    _write(place / "api_statistic_00000000000000.csv", *_apis(plan))
+    _write(place / f"op_summary_{SAMPLE_STAMP}.csv", head, rows)
+    _write(place / f"op_statistic_{SAMPLE_STAMP}.csv", *_statistic(launches))
+    _write(place / f"api_statistic_{SAMPLE_STAMP}.csv", *_apis(plan))
     return place
 
 
@@ -177,7 +178,7 @@ def log_sample(*plans: Plan, first: int = 1) -> Iterator[str]:
     for sequence, plan in enumerate(plans, first):
         for level, file, function, l0, text, code in _said(plan):
             number += 1
-            time = f"2000-01-01-00:00:{number // 1000:02}.{number % 1000:03}.000"
+            time = f"{SAMPLE_DAY}-00:00:{number // 1000:02}.{number % 1000:03}.000"
             name = f"{plan.operator}_{sequence}{f'_{l0}' if l0 else ''}"
             yield (
                 f"[{level}] OP(1,python3):{time} [{file}][NNOP][{function}][1] "

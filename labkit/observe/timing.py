@@ -1,6 +1,7 @@
 """Timing the operator on a device: warm-up, events on one stream, medians; host apart from kernel.
 
-On an NPU the kernel time is what lies between two events on the stream. The
+On an NPU the kernel time is what lies between two events on the stream: for a
+kernel shorter than its launch that is the launch, so it is an upper bound. The
 host's time is taken apart from it: phase 1, phase 2, and the wait of the
 synchronise. On the software NPU there is no kernel to time: the wait is then
 the time that this machine's CPU takes to compute, and it says so.
@@ -13,6 +14,7 @@ times the tensor's bytes, which is what the bandwidth is computed from.
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Sequence
@@ -39,7 +41,8 @@ class Timing:
     `phase1` and `phase2` are what the two calls take on the host, `wait` the
     synchronise behind them. `kernel` is the time between two events on the
     device, None on the software NPU, where nothing runs on a device.
-    `bytes_moved` is what the kernel reads and writes.
+    `bytes_moved` is what the kernel reads and writes, `peak` the bytes per
+    second of the chip's memory where the caller gave them.
     """
 
     device: str
@@ -51,6 +54,7 @@ class Timing:
     wait: float
     kernel: float | None
     bytes_moved: int
+    peak: float | None = None
 
     @property
     def host(self) -> float:
@@ -66,6 +70,11 @@ class Timing:
     def bandwidth(self) -> float | None:
         """Bytes per second that the kernel moved; None where no kernel was timed."""
         return None if not self.kernel else self.bytes_moved / self.kernel
+
+    @property
+    def share(self) -> float | None:
+        """The bandwidth as a part of the chip's; None where either is not known."""
+        return self.bandwidth / self.peak if self.bandwidth and self.peak else None
 
     def __str__(self) -> str:
         told = [
@@ -83,8 +92,12 @@ class Timing:
                 ),
                 _("kernel: not measured, this is the software NPU"),
             ]
+        elif self.bandwidth is None:
+            told += [
+                _("wait: {wait}").format(wait=_micro(self.wait)),
+                _("kernel: too short for the device's events"),
+            ]
         else:
-            assert self.bandwidth is not None
             told += [
                 _("wait: {wait}").format(wait=_micro(self.wait)),
                 _("kernel: {kernel}, {rate} GB/s for {n} bytes read and written").format(
@@ -93,6 +106,12 @@ class Timing:
                     n=self.bytes_moved,
                 ),
             ]
+        if self.share is not None and self.peak is not None:
+            told.append(
+                _("that is {share} of the {peak} GB/s given for this chip").format(
+                    share=f"{self.share:.0%}", peak=f"{self.peak / 1e9:.1f}"
+                )
+            )
         return "\n".join(told)
 
 
@@ -108,13 +127,19 @@ def time_operator(
     repeats: int = 30,
     warmup: int = 5,
     lambd: float = 0.5,
+    peak: float | None = None,
 ) -> Timing:
     """Time aclnnHardshrinkBackward on `elements` elements of a dtype.
 
     Everything but the two phases is prepared beforehand and given back
-    afterwards. Raises what the device raises; `LabValueError` for numbers that
-    measure nothing.
+    afterwards. `peak` is the bandwidth of the chip's memory in bytes per second,
+    from its data sheet: CANN's platform files do not tell it. Raises what the
+    device raises; `LabValueError` for numbers that measure nothing.
     """
+    if peak is not None and not 0 < peak < math.inf:
+        raise LabValueError(
+            _("peak is {peak}; right would be bytes per second, above 0").format(peak=peak)
+        )
     if elements < 1 or repeats < 1 or warmup < 0:
         raise LabValueError(_("right would be at least one element and one repeat"))
     target = device or default_device()
@@ -139,6 +164,7 @@ def time_operator(
         wait=statistics.median(times.wait for times in taken),
         kernel=statistics.median(kernel) if kernel else None,
         bytes_moved=3 * elements * kind.itemsize,
+        peak=peak,
     )
 
 

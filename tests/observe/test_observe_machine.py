@@ -2,14 +2,17 @@
 
 import sys
 import textwrap
+import time
 
 import pytest
 
 import labkit
-from labkit.observe import ProfileError, profile, read_log
+from labkit.observe import ProfileError, calls, observe_log, profile, read_log
 from labkit.observe.msprof import find_msprof
 from labkit.observe.plog import LogError, environment, launches, parse
-from labkit.observe.timing import time_operator
+from labkit.observe.samples import log_sample
+from labkit.observe.timing import Timing, time_operator
+from labkit.op import TensorDesc, plan_hardshrink_backward
 
 # -- msprof --------------------------------------------------------------------
 
@@ -44,7 +47,9 @@ RUNS = """
     subprocess.run(application, check=True)
     place = pathlib.Path(output, "PROF_1", "mindstudio_profiler_output")
     place.mkdir(parents=True)
-    place.joinpath("op_summary_1.csv").write_text("OP Type,Op Name\\nHardShrinkGrad,a_b_c\\n")
+    place.joinpath("op_summary_1.csv").write_text(
+        "OP Type,Op Name,Task Duration(us)\\nHardShrinkGrad,a_b_c,2.5\\n"
+    )
 """
 
 
@@ -56,7 +61,8 @@ def test_a_script_is_run_under_msprof_and_its_profile_is_read(msprof, tmp_path):
     assert [kernel.op_type for kernel in observed.kernels] == ["HardShrinkGrad"]
     kept = tmp_path / "kept"
     profile("pass", msprof=tool, output=kept)
-    assert list(kept.rglob("op_summary_1.csv"))
+    again = profile("pass", msprof=tool, output=kept)
+    assert len(list(kept.rglob("op_summary_1.csv"))) == 2 and len(again.kernels) == 1
 
 
 @pytest.mark.parametrize(
@@ -74,6 +80,15 @@ def test_a_profiler_that_fails_is_told_in_its_own_words(msprof, body, told):
 def test_a_profiler_that_does_not_end_is_stopped(msprof):
     with pytest.raises(ProfileError, match=r"did not end within 0\.5 s"):
         profile("pass", msprof=msprof("import time; time.sleep(60)"), seconds=0.5)
+
+
+def test_the_application_is_stopped_with_its_profiler(msprof, tmp_path):
+    began, lived = tmp_path / "began", tmp_path / "lived"
+    script = f"import time\nopen({str(began)!r}, 'w')\ntime.sleep(4)\nopen({str(lived)!r}, 'w')"
+    with pytest.raises(ProfileError, match="did not end within 2 s"):
+        profile(script, msprof=msprof(RUNS), seconds=2)
+    time.sleep(4)
+    assert began.exists() and not lived.exists()  # it would have kept the device
 
 
 def test_without_msprof_the_way_to_it_is_told(monkeypatch, tmp_path):
@@ -111,6 +126,14 @@ def test_a_log_is_read_line_by_line(tmp_path):
         *("CastAiCore", 812, "executor.cpp", 9),
     )
     assert lines[4].tiling == (256, 72) and lines[5].module == "RUNTIME"
+
+
+def test_a_log_sample_is_told_as_one_also_without_its_first_lines():
+    desc = TensorDesc("float32", (4,))
+    (sample,) = calls(parse(log_sample(plan_hardshrink_backward(desc, desc, 0.5, desc))))
+    assert observe_log(sample).source.startswith("format sample, not a measurement")
+    (real,) = calls(parse(LOG.splitlines()), "aclnnHardshrinkBackward")
+    assert observe_log(real).source == "CANN's log of aclnnHardshrinkBackward_1"
 
 
 def test_lines_before_the_first_head_belong_to_nothing():
@@ -157,6 +180,20 @@ def test_on_a_device_with_events_the_kernel_is_timed_between_them(monkeypatch):
     assert timing.bandwidth == pytest.approx(timing.bytes_moved / timing.kernel)
     assert names.count("aclrtRecordEvent") == 8 and names.count("aclrtEventElapsedTime") == 4
     assert "GB/s" in str(timing)
+
+
+@pytest.mark.parametrize("told", [(2e-6, "that is 50% of the 1000.0 GB/s"), (0.0, "too short")])
+def test_the_bandwidth_is_told_against_the_chips_where_both_are_known(told):
+    kernel, words = told
+    timing = Timing("NPU", "float32", 1, 1, 1e-6, 1e-6, 1e-6, kernel, 1_000_000, peak=1e12)
+    assert words in str(timing) and "software" not in str(timing)
+    assert timing.share == (pytest.approx(0.5) if kernel else None)
+
+
+@pytest.mark.parametrize("peak", [0, -1, float("nan"), float("inf")])
+def test_a_bandwidth_that_is_none_is_refused(peak):
+    with pytest.raises(labkit.LabValueError, match="right would be bytes per second"):
+        time_operator(1, peak=peak)
 
 
 @pytest.mark.parametrize("wrong", [{"elements": 0}, {"elements": 1, "repeats": 0}])

@@ -60,7 +60,15 @@ def test_a_sample_is_never_taken_for_a_measurement(tmp_path):
     assert not observed.measured and observed.source.startswith("format sample, not a measurement")
     assert all(kernel.duration is None and kernel.start is None for kernel in observed.kernels)
     next(tmp_path.rglob(SAMPLE_MARK)).unlink()
-    assert read_profile(tmp_path).measured
+    assert read_profile(tmp_path).source == observed.source  # its name still tells
+    file = next(tmp_path.rglob("op_summary_*.csv"))
+    renamed = read_profile(file.rename(file.with_name("op_summary_20260101.csv")))
+    assert not renamed.measured and "no times were taken: this is no measurement" in renamed.notes
+
+
+def test_a_file_with_times_and_no_mark_is_a_measurement(tmp_path):
+    observed = read_profile(written(tmp_path, line()))
+    assert observed.measured and observed.notes == ()
 
 
 def test_a_start_time_ends_with_a_tab_and_orders_the_kernels(tmp_path):
@@ -141,7 +149,8 @@ def test_statistics_and_host_functions_are_read(tmp_path):
     ("text", "told"),
     [
         ("", "is empty"),
-        ("a,b\n1,2\n", "is no op_summary: it has neither a column 'OP Type'"),
+        ("a,b\n1,2\n", "is no op_summary.*its columns are a, b"),
+        ("a,b\n", "is no op_summary.*its columns are a, b"),
         (f"{HEAD}\n0,x,y\n", "line 2, has 3 values for 11 columns"),
     ],
 )
@@ -149,6 +158,32 @@ def test_a_broken_file_is_told_by_name(tmp_path, text, told):
     (tmp_path / "op_summary_1.csv").write_text(text)
     with pytest.raises(ProfileError, match=rf"op_summary_1\.csv.*{told}"):
         read_profile(tmp_path)
+
+
+def test_a_file_of_another_kind_is_not_taken_for_kernels(tmp_path):
+    head = "Device_id,OP Type,Core Type,Count,Total Time(us)"
+    place = written(
+        tmp_path, "0,HardShrinkGrad,AI_VECTOR_CORE,1,2.5", name="op_statistic_1.csv", head=head
+    )
+    with pytest.raises(ProfileError, match=r"op_statistic_1\.csv is no op_summary"):
+        read_profile(place / "op_statistic_1.csv")
+
+
+def test_several_devices_and_several_runs_are_told(tmp_path):
+    for run, device in enumerate((0, 1)):
+        place = tmp_path / f"PROF_{run}" / "mindstudio_profiler_output"
+        place.mkdir(parents=True)
+        written(place, f"{device}{line()[1:]}")
+    notes = read_profile(tmp_path).notes
+    assert any("devices 0, 1" in note for note in notes)
+    assert any("2 profiles were read as one" in note for note in notes)
+    assert read_profile(tmp_path / "PROF_1").notes == ()
+
+
+def test_a_name_without_the_l0_function_tells_the_type_too(tmp_path):
+    name = "aclnnHardshrinkBackward_HardShrinkGrad_HardShrinkGrad,HardShrinkGrad,"
+    text = line().replace(name, "aclnnHardshrinkBackward_HardShrinkGrad,N/A,")
+    assert read_profile(written(tmp_path, text)).kernels[0].op_type == "HardShrinkGrad"
 
 
 def test_a_file_that_is_no_text_is_told(tmp_path):

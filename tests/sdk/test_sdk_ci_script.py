@@ -36,7 +36,17 @@ def test_it_runs_the_notebooks_on_the_device_and_leaves_its_artefacts(sdk, root,
 
 
 def test_without_an_npu_it_fails_and_no_report_says_otherwise(root, tmp_path):
+    for name in ("report.md", "report.xml"):  # of an earlier run, say
+        (tmp_path / name).write_text("all passed")
     done = run(root, tmp_path, HOME=str(tmp_path))
     assert done.returncode != 0
     assert "No usable CANN" in done.stdout
     assert not (tmp_path / "report.md").exists() and not (tmp_path / "report.xml").exists()
+
+
+def test_a_set_env_script_with_tests_that_fail_is_survived(root, tmp_path):
+    script = tmp_path / "Ascend" / "cann" / "set_env.sh"
+    script.parent.mkdir(parents=True)
+    script.write_text('[ -n "$NEVER_SET" ] && true\nfalse\necho "arguments: $#"\nfalse\n')
+    done = run(root, tmp_path, HOME=str(tmp_path))
+    assert "arguments: 0" in done.stdout and "No usable CANN" in done.stdout

@@ -61,6 +61,7 @@ def test_cells_behind_a_failure_are_not_reached_and_are_reported(notebook, tmp_p
     report = run_on("sim", [path], keep=tmp_path / "kept")
     assert [found.verdict for found in report.cells] == ["same", "not reached"]
     assert not report.passed and "on purpose" in report.failures[0]
+    assert "\x1b" not in str(report)  # a traceback's colours are no Markdown
     assert (tmp_path / "kept" / "small.ipynb").is_file()
 
 
@@ -81,7 +82,30 @@ def test_without_the_device_nothing_runs_and_nothing_passes(notebook, tmp_path, 
 
 def test_the_command_reports_into_a_file_and_by_its_exit_code(notebook, tmp_path, capsys):
     good = notebook(cell("x", "print(1)", "1\n"))
-    assert main(["--on", "sim", "--report", str(tmp_path / "r.md"), str(good)]) == 0
-    assert (tmp_path / "r.md").read_text() in capsys.readouterr().out
+    assert main(["--on", "sim", "--report", str(tmp_path / "new" / "r.md"), str(good)]) == 0
+    assert (tmp_path / "new" / "r.md").read_text() in capsys.readouterr().out
     bad = notebook(cell("x", "print(1)", "2\n"))
     assert main(["--on", "sim", str(bad)]) == 1
+
+
+@pytest.mark.parametrize(
+    "wrong", [["--report", "r.md"], ["--keep", "k"], ["--on", "sim", "--check"]]
+)
+def test_options_that_do_not_fit_change_nothing(notebook, wrong, capsys):
+    path = notebook(cell("x", "print(1)", "2\n"))
+    before = path.read_bytes()
+    assert main([*wrong, str(path)]) == 2
+    assert path.read_bytes() == before and "right would be" in capsys.readouterr().err
+
+
+def test_executed_notebooks_are_not_kept_over_the_stored_ones(notebook, tmp_path):
+    path = notebook(cell("x", "print(1)", "2\n"))
+    before = path.read_bytes()
+    with pytest.raises(labkit.LabError, match="keep what ran elsewhere"):
+        run_on("sim", [path], keep=tmp_path)
+    assert path.read_bytes() == before
+
+
+def test_a_fence_in_a_difference_does_not_end_the_block(notebook):
+    report = str(run_on("sim", [notebook(cell("x", "print('```')", "no\n"))]))
+    assert "````diff" in report and report.rstrip().endswith("\n````")
