@@ -61,8 +61,8 @@ def examine(kind: str | None = None) -> Report:
     _python(report)
     sim = _try_device(report, "sim")
     npu = _npu(report, needed=asked == "npu")
-    report.usable = {"sim": sim, "npu": npu, "auto": sim or npu}[asked]
-    chosen = "npu" if npu and asked != "sim" else "sim"
+    report.usable = bool({"sim": sim, "npu": npu, "auto": sim or npu}[asked])
+    chosen = npu if npu and asked != "sim" else sim
     report.lines.append("")
     if report.usable:
         report.lines.append(f"device {asked}: usable; calls run on: {chosen}")
@@ -106,8 +106,8 @@ def _python(report: Report) -> None:
             report.say("ok", f"${name} = {os.environ[name]}")
 
 
-def _try_device(report: Report, kind: str) -> bool:
-    """Open the device and run the documentation's example on it."""
+def _try_device(report: Report, kind: str) -> str:
+    """Open the device and run the documentation's example on it; its name when that is right."""
     from labkit.operators import hardshrink_backward, open_device
 
     try:
@@ -115,17 +115,17 @@ def _try_device(report: Report, kind: str) -> bool:
             call = hardshrink_backward([[0, 0], [1, 1]], [[1, 2], [3, 4]], lambd=2.0, device=device)
     except LabError as error:
         report.say("!!", f"{'NPU' if kind == 'npu' else 'software NPU'}: {error}")
-        return False
+        return ""
     result = [] if call.grad_input is None else call.grad_input.reshape(-1).tolist()
     right = result == [0.0, 0.0, 1.0, 1.0]
     mark = "ok" if right else "!!"
     report.say(
         mark, f"{call.device}: the example gives {result}{'' if right else ', which is wrong'}"
     )
-    return right
+    return call.device if right else ""
 
 
-def _npu(report: Report, *, needed: bool) -> bool:
+def _npu(report: Report, *, needed: bool) -> str:
     from labkit.cann import describe_search
 
     missing = "!!" if needed else "--"
@@ -135,12 +135,12 @@ def _npu(report: Report, *, needed: bool) -> bool:
         library = require_npu()
     except LabError as error:
         report.say(missing, f"NPU: {error}")
-        return False
+        return ""
     report.say("ok", f"CANN: {library.source}")
     for note in library.notes:
         report.say("--", note)
     if library.simulated and os.environ.get("LABKIT_ALLOW_SIMULATED") != "1":
         report.say(missing, "these libraries are the software NPU under CANN's names, not an NPU")
-        return False
+        return ""
     report.say("ok", str(describe_search()))
     return _try_device(report, "npu")

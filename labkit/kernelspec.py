@@ -27,6 +27,9 @@ __all__ = ["KernelError", "environment_of", "install", "remove", "specification"
 
 NAME = "hardshrink-npu"
 _SHELL_OWN = {"_", "SHLVL", "PWD", "OLDPWD"}
+_LISTS = ("LD_LIBRARY_PATH", "PATH", "PYTHONPATH", "CMAKE_PREFIX_PATH")
+"""Variables to which set_env.sh adds folders of its CANN's."""
+_SECONDS = 60
 
 
 class KernelError(LabError, RuntimeError):
@@ -37,7 +40,7 @@ def environment_of(script: Path, environ: Mapping[str, str] | None = None) -> di
     """The variables that sourcing a `set_env.sh` adds or changes.
 
     `environ` is the environment to start from (default: this process's).
-    Raises `KernelError` when the script fails or changes nothing.
+    Raises `KernelError` when the script fails, takes too long or changes nothing.
     """
     base = dict(os.environ if environ is None else environ)
     shell = shutil.which("bash")
@@ -45,16 +48,20 @@ def environment_of(script: Path, environ: Mapping[str, str] | None = None) -> di
         raise KernelError("no bash on this machine; set_env.sh is written for it")
     if not script.is_file():
         raise KernelError(f"there is no {script}; right would be the set_env.sh of a CANN")
-    done = subprocess.run(
-        [shell, "-c", '. "$1" >&2 && exec env -0', "bash", str(script)],
-        capture_output=True,
-        env=base,
-        timeout=60,
-    )
+    try:
+        done = subprocess.run(
+            [shell, "-c", '. "$1" >&2 && exec env -0', "bash", str(script)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            env=base,
+            timeout=_SECONDS,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise KernelError(f"{script} had not ended after {_SECONDS} seconds") from error
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip()[-500:]
         raise KernelError(f"{script} failed ({done.returncode}): {said or 'it said nothing'}")
-    entries = (entry.partition("=") for entry in done.stdout.decode(errors="replace").split("\0"))
+    entries = (entry.partition("=") for entry in os.fsdecode(done.stdout).split("\0"))
     after = {name: value for name, _, value in entries if name}
     changed = {
         name: value
@@ -63,8 +70,8 @@ def environment_of(script: Path, environ: Mapping[str, str] | None = None) -> di
     }
     if not changed:
         raise KernelError(
-            f"{script} changes nothing: it was sourced before this command was started. The "
-            "kernel inherits it then, if Jupyter is started from the same shell"
+            f"{script} changes nothing: it is empty, or it was sourced before this command was "
+            "started. The kernel inherits it then, if Jupyter is started from the same shell"
         )
     return changed
 
@@ -74,17 +81,46 @@ def specification(script: Path, *, device: str = "npu", display_name: str = "") 
 
     `device` is what `LABKIT_DEVICE` is to be in the kernel. The environment is
     taken without what this process has sourced already, so that the kernel
-    does not depend on where the command was run.
+    does not depend on where the command was run. Raises `KernelError` for a
+    script that is not a CANN's, such as that of another package of Ascend's.
     """
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("ASCEND")}
+    env = environment_of(script, _not_sourced(script))
+    if not env.get("ASCEND_HOME_PATH"):
+        raise KernelError(f"{script} sets no ASCEND_HOME_PATH; right would be CANN's set_env.sh")
     return {
         "argv": [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
         "display_name": display_name or "Python 3 (Ascend NPU)",
         "language": "python",
         "interrupt_mode": "signal",
         "metadata": {"debugger": True},
-        "env": {**environment_of(script, clean), "LABKIT_DEVICE": device},
+        "env": {**env, "LABKIT_DEVICE": device},
     }
+
+
+def _not_sourced(script: Path) -> dict[str, str]:
+    """The environment of this process without what a set_env.sh has put there.
+
+    A script that finds its folders in a list leaves the list as it is, and the
+    kernel would lack them.
+    """
+    env = {name: value for name, value in os.environ.items() if not name.startswith("ASCEND")}
+    homes = [os.environ.get(name) for name in ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME")]
+    beside = (
+        [script.parent] if any((script.parent / n).is_dir() for n in ("lib64", "latest")) else []
+    )
+    roots = {os.path.realpath(path) for path in (*beside, *homes) if path}
+    for name in _LISTS:
+        if name in env:
+            kept = [part for part in env[name].split(os.pathsep) if not _inside(part, roots)]
+            env[name] = os.pathsep.join(kept)
+            if not kept:
+                del env[name]
+    return env
+
+
+def _inside(path: str, roots: set[str]) -> bool:
+    real = os.path.realpath(path) if path else ""
+    return any(real == root or real.startswith(f"{root}{os.sep}") for root in roots)
 
 
 def install(
@@ -98,6 +134,8 @@ def install(
 ) -> Path:
     """Install the kernel; returns its folder. The same name again replaces it.
 
+    A kernel of that name that is not the lab's stays: `KernelError`.
+
     `script` is the `set_env.sh` (default: that of the CANN which the lab would
     take). It goes to `prefix`, for the `user`, or, as is the default, into the
     environment that Python runs in. Raises `DeviceNotAvailable` when there is
@@ -107,6 +145,9 @@ def install(
 
     if user and prefix:
         raise LabValueError("a kernel goes to one place: right would be user or prefix, not both")
+    spec = _spec(name)
+    if spec is not None and not _ours(spec):
+        raise KernelError(f"the kernel {name!r} is not one of the lab's; choose another name")
     found = specification(_script(script), device=device, display_name=display_name)
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "kernel.json").write_text(json.dumps(found, indent=1), encoding="utf-8")
@@ -121,16 +162,28 @@ def install(
 
 def remove(name: str = NAME) -> Path:
     """Remove a kernel that `install` made; returns the folder that is gone."""
+    from jupyter_client.kernelspec import KernelSpecManager
+
+    spec = _spec(name)
+    if spec is None:
+        raise KernelError(f"there is no kernel {name!r}")
+    if not _ours(spec):
+        raise KernelError(f"the kernel {name!r} is not one of the lab's; it stays")
+    return Path(KernelSpecManager().remove_kernel_spec(name.lower()))
+
+
+def _spec(name: str) -> Any:
+    """The specification of an installed kernel, or None. Jupyter keeps names in lower case."""
     from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
 
-    manager = KernelSpecManager()
     try:
-        spec = manager.get_kernel_spec(name)
-    except NoSuchKernel as error:
-        raise KernelError(f"there is no kernel {name!r}") from error
-    if "LABKIT_DEVICE" not in spec.env:
-        raise KernelError(f"the kernel {name!r} is not one of the lab's; it stays")
-    return Path(manager.remove_kernel_spec(name))
+        return KernelSpecManager().get_kernel_spec(name.lower())
+    except NoSuchKernel:
+        return None
+
+
+def _ours(spec: Any) -> bool:
+    return "LABKIT_DEVICE" in spec.env
 
 
 def _script(given: str | Path | None) -> Path:

@@ -38,7 +38,7 @@ def for_loader_error(text: str, install: CannInstall) -> str:
             "/dev/devmm_svm and /dev/hisi_hdc."
         )
     if missing:
-        return f"{_source(install)}, then start Python (or Jupyter) again from that shell."
+        return _source(install)
     if system:
         return f"This CANN was built for a newer Linux ({system[1]}): use a newer system or image."
     if "undefined symbol" in text or re.search(r"version `.*' not found", text):
@@ -50,7 +50,7 @@ def for_loader_error(text: str, install: CannInstall) -> str:
         return "Use the NPU before other large libraries are imported: restart, NPU first."
     if "ELF" in text or "file too short" in text:
         return "The file is damaged or for another processor: install the package again."
-    return f"{_source(install)}, then start Python (or Jupyter) again from that shell."
+    return _source(install)
 
 
 def for_search(search: Search) -> str:
@@ -79,4 +79,7 @@ def for_search(search: Search) -> str:
 
 def _source(install: CannInstall) -> str:
     script = install.set_env or Path(install.root, "set_env.sh")
-    return f"Run `source {script}`"
+    return (
+        f"Run `source {script}`, then start Python (or Jupyter) again from that shell. For a "
+        "Jupyter that is started otherwise: labkit kernel install"
+    )

@@ -62,12 +62,13 @@ def core_source(python: str, paths: Iterable[str], module: str) -> str:
     """
     import cffi
 
+    prepare = _PREPARE.format(python=python, paths=list(paths), module=module)
     made = cffi.FFI()
     made.embedding_api("uintptr_t labkit_address(const char *name);")
-    made.set_source(f"_{CORE}", _START % {"python": _quoted(python)})
+    made.set_source(
+        f"_{CORE}", _START % {"python": _quoted(python), "prepare": _quoted(prepare, wide=False)}
+    )
     made.embedding_init_code(
-        f"import sys\n"
-        f"sys.path[:0] = [path for path in {list(paths)!r} if path not in sys.path]\n"
         f"from _{CORE} import ffi\n"
         f"import {module} as behind\n"
         f"@ffi.def_extern(error=0)\n"
@@ -104,39 +105,73 @@ def _function(prototype: Prototype) -> str:
         f"    if (!labkit_call)\n"
         f"        labkit_call = ({prototype.returns} (*)({types}))"
         f'labkit_function("{prototype.name}");\n'
-        f"    if (!labkit_call)\n        return {lost};\n"
+        f"    if (!labkit_call || !labkit_alive())\n        return {lost};\n"
         f"    {body}\n}}\n"
     )
 
 
-def _quoted(text: str) -> str:
-    """A C string of wide characters."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'L"{escaped}"'
+def _quoted(text: str, *, wide: bool = True) -> str:
+    """A C string literal."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'{"L" if wide else ""}"{escaped}"'
 
 
-# Before cffi's part starts Python, start it here when there is none: with the interpreter that
-# the tree was made with, so that its environment (a venv, say) is found.
+# Run once, with the GIL held, before anything else of the lab's: `ready` tells whether it can be.
+_PREPARE = """\
+import sys
+sys.path[:0] = [path for path in {paths!r} if path not in sys.path]
+try:
+    import {module}, cffi
+    cffi.FFI()  # it refuses a backend of another version
+    ready = 1
+except Exception as error:
+    print(
+        "labkit: no call of CANN's can be answered: these libraries were made by " + {python!r}
+        + ", this process is " + sys.executable + ", which cannot import the lab: " + repr(error),
+        file=sys.stderr, flush=True)
+"""
+
+# Python is started here when the process has none: with the interpreter that the tree was made
+# with, so that its environment (a venv, say) is found. Only then comes cffi's part.
 _START = r"""
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 __attribute__((visibility("default"))) const int labkit_simulated = 1;
 
-static int labkit_ready;
+static int labkit_started; /* there is a Python that these libraries fit */
+static int labkit_ready;   /* 1: it can import the lab, -1: it cannot, 0: not yet known */
+
+static int labkit_python_fits(void)
+{
+    char wanted[32];
+
+    snprintf(wanted, sizeof wanted, "%%d.%%d.", PY_MAJOR_VERSION, PY_MINOR_VERSION);
+    if (strncmp(Py_GetVersion(), wanted, strlen(wanted)) == 0)
+        return 1;
+    fprintf(stderr,
+            "labkit: no call of CANN's can be answered: these libraries were made by Python "
+            "%%d.%%d, this process is Python %%.7s; make a tree with this one's `labkit sdk`\n",
+            PY_MAJOR_VERSION, PY_MINOR_VERSION, Py_GetVersion());
+    return 0;
+}
 
 static void labkit_start(void)
 {
     PyConfig config;
     PyStatus status;
+    struct sigaction interrupt;
 
     if (Py_IsInitialized()) {
-        labkit_ready = 1;
+        labkit_started = labkit_python_fits();
         return;
     }
+    sigaction(SIGINT, NULL, &interrupt);
     PyConfig_InitPythonConfig(&config);
     config.install_signal_handlers = 0;
+    config.configure_c_stdio = 0;
     config.parse_argv = 0;
     status = PyConfig_SetString(&config, &config.program_name, %(python)s);
     if (!PyStatus_Exception(status))
@@ -149,8 +184,41 @@ static void labkit_start(void)
                 status.err_msg ? status.err_msg : "no reason given");
         return;
     }
+    /* The module takes SIGINT when it is first imported. Ctrl-C is the program's own. */
+    Py_XDECREF(PyImport_ImportModule("signal"));
+    PyErr_Clear();
+    sigaction(SIGINT, &interrupt, NULL);
     PyEval_SaveThread();
-    labkit_ready = 1;
+    labkit_started = 1;
+}
+
+static int labkit_prepared(void)
+{
+    int ready = -1;
+    PyObject *names = PyDict_New();
+    PyObject *done = NULL;
+
+    if (names && PyDict_SetItemString(names, "__builtins__", PyEval_GetBuiltins()) == 0)
+        done = PyRun_String(%(prepare)s, Py_file_input, names, names);
+    if (!done)
+        PyErr_Print();
+    else if (PyDict_GetItemString(names, "ready"))
+        ready = 1;
+    Py_XDECREF(done);
+    Py_XDECREF(names);
+    return ready;
+}
+
+/* Whether Python can still be called. In a Python process, destructors of C++ run after its end. */
+__attribute__((visibility("default"))) int labkit_alive(void)
+{
+    static int told;
+
+    if (Py_IsInitialized())
+        return 1;
+    if (!told++)
+        fprintf(stderr, "labkit: a call after the end of Python, which the software NPU needs\n");
+    return 0;
 }
 
 static uintptr_t labkit_address(const char *name);
@@ -158,14 +226,17 @@ static uintptr_t labkit_address(const char *name);
 __attribute__((visibility("default"))) void *labkit_function(const char *name)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    void *found = 0;
 
     pthread_once(&once, labkit_start);
-    if (labkit_ready)
-        found = (void *)labkit_address(name);
-    if (!found)
-        fprintf(stderr, "labkit: nothing stands behind %%s\n", name);
-    return found;
+    if (!labkit_started || !labkit_alive())
+        return 0;
+    if (!labkit_ready) { /* not in labkit_start: who waits there may hold the GIL */
+        PyGILState_STATE state = PyGILState_Ensure();
+        if (!labkit_ready)
+            labkit_ready = labkit_prepared();
+        PyGILState_Release(state);
+    }
+    return labkit_ready == 1 ? (void *)labkit_address(name) : 0;
 }
 """
 
@@ -180,14 +251,18 @@ _HEAD = r"""/* Written by `labkit sdk`: CANN's functions, answered by the softwa
 LABKIT_EXPORT const int labkit_simulated = 1;
 
 extern void *labkit_function(const char *name);
+extern int labkit_alive(void);
 
-/* What delete[] of C++ may release: an array of its own, as the real library hands out. */
+/* new[] of C++, the program's own if it has one; NULL in a program without C++. */
+extern void *_Znam(size_t bytes) __attribute__((weak));
+
+/* An array of its own, as the real library hands out: the caller releases it with delete[]. */
 __attribute__((unused)) static aclnnStatus labkit_copied(
     aclnnStatus status, int64_t **array, uint64_t *count)
 {
     if (status == 0 && array && *array && count) {
         size_t bytes = *count * sizeof(int64_t);
-        int64_t *copy = malloc(bytes ? bytes : 1);
+        int64_t *copy = (_Znam ? _Znam : malloc)(bytes ? bytes : 1);
         if (!copy)
             return 561000;
         memcpy(copy, *array, bytes);

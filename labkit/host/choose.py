@@ -43,6 +43,8 @@ def open_device_on(
 
     `fits` tells whether a chip, by its name, is the `soc` that was asked for.
     """
+    if stream is not None and (not isinstance(stream, int) or stream < 0):
+        raise LabValueError(f"stream must be an aclrtStream as a number, not {stream!r}")
     if kind == "sim":
         why = "the software NPU was asked for"
         return Device(software(), kind="sim", index=index, why=why, stream=stream)
@@ -56,7 +58,9 @@ def open_device_on(
         return _open_npu(index, soc, fits, "an NPU answered", None)
     except LabError as error:
         reason = str(error).splitlines()[0].split(". ")[0].rstrip(".")
-    return Device(software(), kind="sim", index=index, why=reason[:1].lower() + reason[1:])
+    if not reason[1:2].isupper():  # a sentence is to go on, but CANN is a name
+        reason = reason[:1].lower() + reason[1:]
+    return Device(software(), kind="sim", index=index, why=reason)
 
 
 def _open_npu(
@@ -65,8 +69,7 @@ def _open_npu(
     library = require_npu()
     if library.simulated and os.environ.get("LABKIT_ALLOW_SIMULATED") != "1":
         raise DeviceNotAvailable(
-            f"{library.source} is the software NPU under CANN's library names, not an NPU. "
-            "Use the device kind 'sim', or unset ASCEND_HOME_PATH"
+            f"{library.source} is not an NPU. Use the device kind 'sim', or unset ASCEND_HOME_PATH"
         )
     device: Any = None
     try:
@@ -87,7 +90,8 @@ def _refused(library: CInterface, index: int, error: AclError) -> str:
     count = _device_count(library)
     lines = [f"{library.source} was opened, but the device did not: {error}"]
     if error.call == "aclrtSetDevice" and count is not None and index >= count:
-        lines.append(f"There are {count} devices, numbered from 0; {index} was asked for.")
+        there = f"There are {count} devices, numbered from 0" if count else "There is no device"
+        lines.append(f"{there}; {index} was asked for.")
     lines.append("Check the driver and the device with: npu-smi info")
     return "\n".join(lines)
 

@@ -8,22 +8,27 @@
 
 A host program written for CANN builds against it with the documented command
 line and runs. Every library exports `labkit_simulated`, so that nobody, the lab
-included, takes it for an NPU. The tree is made in a temporary folder beside
-DIR and put in place whole; it needs a C compiler and Python's headers.
+included, takes it for an NPU. The tree is made in a temporary folder inside
+DIR, and what was there before is replaced when all of it is ready; it needs a C
+compiler and Python's headers.
 
 Linux only, as CANN is. The tree belongs to the Python environment that made
-it: the libraries start that interpreter.
+it: the libraries start that interpreter; a process that is a Python itself must
+be of the same release and able to import the lab.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
+import shlex
 import shutil
 import subprocess
 import sys
 import sysconfig
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,7 +50,11 @@ LIBRARIES = {
 """The libraries with CANN's names, and what each holds."""
 
 MARK = "labkit-sdk"
-"""The file that marks a tree as one of the lab's, so that it may be replaced."""
+"""The file that marks a tree as one of the lab's, so that it may be replaced.
+
+It is there from the beginning, and locked by the run that writes: one that was killed halfway
+leaves a folder that the next one may take.
+"""
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -64,8 +73,9 @@ class Sdk:
     def __str__(self) -> str:
         return (
             f"{self.root}: CANN's headers and libraries, with the software NPU behind them.\n"
-            f"  source {self.root}/set_env.sh\n"
-            "  g++ -std=c++17 main.cpp -I$ASCEND_HOME_PATH/include -L$ASCEND_HOME_PATH/lib64 \\\n"
+            f"  source {shlex.quote(f'{self.root}/set_env.sh')}\n"
+            '  g++ -std=c++17 main.cpp -I"$ASCEND_HOME_PATH"/include \\\n'
+            '      -L"$ASCEND_HOME_PATH"/lib64 \\\n'
             "      -lopapi_nn -lopapi_math -lascendcl -lnnopbase -o main && ./main"
         )
 
@@ -79,36 +89,81 @@ def write_sdk(folder: str | Path, *, layout: str = "split", compiler: str | None
     this machine and `LabValueError` for a folder that holds something else;
     then nothing is written.
     """
-    root = Path(folder).expanduser().absolute()
+    try:
+        root = Path(folder).expanduser().absolute()
+    except RuntimeError as error:
+        raise LabValueError(f"{folder}: {error}") from error
     if layout not in ("split", "single"):
         raise LabValueError(f"layout is {layout!r}; right would be split or single")
     _refuse_folder(root)
     build = _Build(compiler)
     try:
-        root.parent.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(dir=root.parent, prefix=f".{root.name}-"))
-    except OSError as error:
-        raise SdkError(f"{root.parent} cannot be written to: {error.strerror}") from error
-    try:
-        names = _write(work, layout, build)
-        work.chmod(0o755)
-        if root.exists():
-            shutil.rmtree(root)
-        os.replace(work, root)
+        with _alone_in(root):
+            work = Path(tempfile.mkdtemp(dir=root, prefix=".new-"))
+            try:
+                names = _write(work, layout, build)
+                _exchange(root, work)
+            finally:
+                shutil.rmtree(work, ignore_errors=True)
     except OSError as error:
         raise SdkError(f"{root} could not be written: {error}") from error
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
     return Sdk(root, names)
 
 
 def _refuse_folder(root: Path) -> None:
-    if root.is_symlink() or (root.exists() and not root.is_dir()):
-        raise LabValueError(f"{root} is not a folder; right would be a new or empty one")
-    if root.is_dir() and any(root.iterdir()) and not (root / MARK).is_file():
+    try:
+        held = os.listdir(root)
+    except FileNotFoundError as error:
+        if root.is_symlink():
+            raise LabValueError(f"{root} is a link that leads nowhere") from error
+        return
+    except NotADirectoryError as error:
+        wrong = next(path for path in (root, *root.parents) if path.exists())
+        raise LabValueError(
+            f"{wrong} is not a folder; right would be a new or empty one"
+        ) from error
+    except OSError as error:
+        raise SdkError(f"{root} cannot be read: {error.strerror}") from error
+    if held and not (root / MARK).is_file():
         raise LabValueError(
             f"{root} holds other files, which would be lost; right would be a new or empty folder"
         )
+
+
+@contextlib.contextmanager
+def _alone_in(root: Path) -> Iterator[None]:
+    """Make the folder and its mark, and let one run at a time write; a failure undoes both."""
+    made = [path for path in (root, *root.parents) if not path.exists()]
+    root.mkdir(parents=True, exist_ok=True)
+    mark = root / MARK
+    fresh = not mark.exists()
+    handle = os.open(mark, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        with contextlib.suppress(OSError):  # a file system may have no locks
+            os.lockf(handle, os.F_LOCK, 0)
+        yield
+    except BaseException:
+        with contextlib.suppress(OSError):  # somebody put something there
+            if fresh:
+                mark.unlink()
+            for path in made:
+                path.rmdir()
+        raise
+    finally:
+        os.close(handle)
+
+
+def _exchange(root: Path, work: Path) -> None:
+    """Put what is in `work` in place of what is in `root`; folder and mark stay the same ones."""
+    old = work / "replaced"
+    fresh = sorted(os.listdir(work), key=lambda name: (name == "set_env.sh", name))
+    old.mkdir()
+    for name in os.listdir(root):
+        if name not in (work.name, MARK):
+            os.rename(root / name, old / name)
+    for name in fresh:
+        os.rename(work / name, root / name)
+    (root / MARK).write_text("A tree made by `labkit sdk`; it may be replaced as a whole.\n")
 
 
 class _Build:
@@ -118,7 +173,8 @@ class _Build:
         if not sys.platform.startswith("linux"):
             raise SdkError(f"the libraries can be built on Linux only; this is {sys.platform}")
         wanted = [compiler] if compiler else [os.environ.get("CC", ""), "cc", "gcc", "clang"]
-        found = [path for name in wanted if name and (path := shutil.which(name))]
+        commands = [_command(words) for words in wanted if words]
+        found = [command for command in commands if shutil.which(command[0])]
         if not found:
             asked = f"no C compiler {compiler!r}" if compiler else "no C compiler (cc, gcc, clang)"
             raise SdkError(f"{asked} on this machine. On Debian or Ubuntu: apt install gcc")
@@ -137,26 +193,38 @@ class _Build:
         code = target.with_suffix(".c")
         code.write_text(source, encoding="utf-8")
         command = [
-            *(self.compiler, "-shared", "-fPIC", "-O1", "-fvisibility=hidden", "-pthread"),
+            *(*self.compiler, "-shared", "-fPIC", "-O1", "-fvisibility=hidden", "-pthread"),
             *("-o", str(target), str(code), f"-Wl,-soname,{target.name}", "-Wl,-rpath,$ORIGIN"),
             *flags,
         ]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace")
         code.unlink()
         if done.returncode:
             raise SdkError(
-                f"{self.compiler} could not build {target.name}:\n{done.stderr.strip()[-2000:]}"
+                f"{shlex.join(self.compiler)} could not build {target.name}:\n"
+                f"{done.stderr.strip()[-2000:] or f'it ended with {done.returncode}'}"
             )
+
+
+def _command(words: str) -> list[str]:
+    """A compiler as it is given: a file, or a command with options, as $CC may be."""
+    if shutil.which(words):
+        return [words]
+    try:
+        return shlex.split(words) or [words]
+    except ValueError:
+        return [words]
 
 
 def _python_library(version: str) -> tuple[str, ...]:
     """Linker flags for Python's shared library."""
     folder = sysconfig.get_config_var("LIBDIR") or ""
     multiarch = sysconfig.get_config_var("MULTIARCH") or ""
-    name = f"libpython{version}.so"
+    abi = f"{version}{getattr(sys, 'abiflags', '')}"  # "t" of a free-threaded one, for instance
+    name = f"libpython{abi}.so"
     for place in (Path(folder), Path(folder) / multiarch, Path(sys.base_prefix) / "lib"):
         if (place / name).exists():
-            return (f"-L{place}", f"-lpython{version}", f"-Wl,-rpath,{place}")
+            return (f"-L{place}", f"-lpython{abi}", "-Xlinker", "-rpath", "-Xlinker", str(place))
     raise SdkError(
         f"this Python has no shared library ({name}), so a C program cannot start it. On Debian or "
         f"Ubuntu: apt install libpython{version}-dev; with pyenv: "
@@ -202,7 +270,6 @@ def _headers(include: Path) -> None:
 
 def _identity(root: Path) -> None:
     """What says what this is: to people, to the lab, and to programs that look for CANN."""
-    (root / MARK).write_text("A tree made by `labkit sdk`; it may be replaced as a whole.\n")
     (root / "opp").mkdir()
     (root / "README.md").write_text(_README, encoding="utf-8")
     (root / "set_env.sh").write_text(_SET_ENV, encoding="utf-8")
@@ -218,7 +285,7 @@ These are CANN's C headers for host programs, written anew, and shared libraries
 Behind them is a software NPU in Python. No kernel of CANN and no NPU is involved.
 
     source set_env.sh
-    g++ -std=c++17 main.cpp -I$ASCEND_HOME_PATH/include -L$ASCEND_HOME_PATH/lib64 \\
+    g++ -std=c++17 main.cpp -I"$ASCEND_HOME_PATH"/include -L"$ASCEND_HOME_PATH"/lib64 \\
         -lopapi_nn -lopapi_math -lascendcl -lnnopbase -o main
     ./main
 
@@ -234,22 +301,23 @@ symbol `labkit_simulated`.
 """
 
 _SET_ENV = """\
-# Source this file (bash, zsh or sh): what CANN's own set_env.sh sets, for the software NPU.
+# Source this file (bash, zsh or sh): what builds and programs read of CANN's own set_env.sh.
 if [ -n "${BASH_SOURCE:-}" ]; then
-    labkit_sdk=$(cd "$(dirname "${BASH_SOURCE}")" && pwd)
+    labkit_sdk=$(CDPATH='' cd -- "$(dirname -- "$BASH_SOURCE")" && pwd)
 elif [ -n "${ZSH_VERSION:-}" ]; then
-    labkit_sdk=$(cd "$(dirname "$0")" && pwd)
+    labkit_sdk=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 else
     labkit_sdk=${LABKIT_SDK:-$(pwd)} # another shell cannot tell where this file is
 fi
-if [ ! -e "$labkit_sdk/lib64/libascendcl.so" ]; then
+if [ ! -e "$labkit_sdk/lib64/liblabkit_npu.so" ]; then
     echo "set_env.sh: $labkit_sdk is not the tree; go there first, or set LABKIT_SDK" >&2
-else
-    export ASCEND_HOME_PATH=$labkit_sdk
-    export ASCEND_TOOLKIT_HOME=$labkit_sdk
-    export ASCEND_OPP_PATH=$labkit_sdk/opp
-    export LD_LIBRARY_PATH=$labkit_sdk/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-    export CMAKE_PREFIX_PATH=$labkit_sdk${CMAKE_PREFIX_PATH:+:$CMAKE_PREFIX_PATH}
+    unset labkit_sdk
+    return 1
 fi
+export ASCEND_HOME_PATH="$labkit_sdk"
+export ASCEND_TOOLKIT_HOME="$labkit_sdk"
+export ASCEND_OPP_PATH="$labkit_sdk/opp"
+export LD_LIBRARY_PATH="$labkit_sdk/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+export CMAKE_PREFIX_PATH="$labkit_sdk${CMAKE_PREFIX_PATH:+:$CMAKE_PREFIX_PATH}"
 unset labkit_sdk
 """

@@ -285,3 +285,11 @@ def test_a_function_that_the_library_lacks_is_told_as_not_available(npu_here, mo
     assert library.runtime.inits == 0
     with labkit.open_device() as device:
         assert device.kind == "sim"
+
+
+@pytest.mark.parametrize("stream", ["0x1000", -1, 1.5])
+def test_a_stream_that_is_no_address_is_refused(npu_here, stream):
+    library = npu_here("Ascend910B3")
+    with pytest.raises(LabValueError, match="aclrtStream as a number"):
+        labkit.open_device("npu", stream=stream)
+    assert library.runtime.inits == 0

@@ -95,6 +95,71 @@ def test_without_a_cann_the_reason_is_given_and_nothing_is_written(jupyter, monk
     assert not jupyter.exists()
 
 
+def test_a_kernel_of_somebody_else_is_not_replaced(script, jupyter):
+    with pytest.raises(KernelError, match="'python3' is not one of the lab's"):
+        install(name="python3", script=script, prefix=str(jupyter))
+    assert not jupyter.exists()
+
+
+def test_capital_letters_are_jupyters_small_ones(script, jupyter):
+    folder = install(name="Mine", script=script, prefix=str(jupyter))
+    assert folder.name == "mine"
+    assert remove("Mine") == folder
+
+
+CAREFUL = """
+export ASCEND_HOME_PATH=HERE
+case ":$LD_LIBRARY_PATH:" in
+    *:HERE/lib64:*) ;;
+    *) LD_LIBRARY_PATH=HERE/lib64:$LD_LIBRARY_PATH ;;
+esac
+export LD_LIBRARY_PATH
+"""
+
+
+def test_a_script_that_was_sourced_before_gives_its_lists_all_the_same(
+    script, jupyter, monkeypatch
+):
+    """Many scripts add a folder to a list only when it is not there yet."""
+    here = script.parent
+    script.write_text(CAREFUL.replace("HERE", str(here)))
+    monkeypatch.setenv("ASCEND_HOME_PATH", str(here))
+    monkeypatch.setenv("LD_LIBRARY_PATH", f"{here}/lib64:/mine")
+    env = kernelspec.specification(script)["env"]
+    assert env["LD_LIBRARY_PATH"] == f"{here}/lib64:/mine"
+    assert env["ASCEND_HOME_PATH"] == str(here)
+
+
+def test_what_lies_beside_a_script_that_is_in_no_cann_stays_in_the_lists(script, monkeypatch):
+    script.write_text("export ASCEND_HOME_PATH=/opt/cann PATH=/opt/cann/bin:$PATH")
+    monkeypatch.setenv("PATH", f"{script.parent}/bin:/usr/bin:/bin")
+    env = kernelspec.specification(script)["env"]
+    assert env["PATH"] == f"/opt/cann/bin:{script.parent}/bin:/usr/bin:/bin"
+    (script.parent / "lib64").mkdir()  # now it is one
+    assert kernelspec.specification(script)["env"]["PATH"] == "/opt/cann/bin:/usr/bin:/bin"
+
+
+def test_the_script_of_another_package_is_refused(script, jupyter):
+    script.write_text("export ATB_HOME_PATH=/opt/atb")
+    with pytest.raises(KernelError, match="sets no ASCEND_HOME_PATH"):
+        install(script=script, prefix=str(jupyter))
+    assert not jupyter.exists()
+
+
+def test_a_script_that_asks_or_hangs_is_told(script, monkeypatch):
+    script.write_text("read answer || export ANSWER=none")
+    assert environment_of(script, {"PATH": "/usr/bin:/bin"}) == {"ANSWER": "none"}
+    monkeypatch.setattr(kernelspec, "_SECONDS", 0.5)
+    script.write_text("sleep 20")
+    with pytest.raises(KernelError, match=r"not ended after 0\.5 seconds"):
+        environment_of(script)
+
+
+def test_values_that_are_no_utf_8_do_not_count_as_changed(script):
+    before = {"PATH": "/usr/bin:/bin", "BYTES": "\udcff"}
+    assert "BYTES" not in environment_of(script, before)
+
+
 def test_a_name_that_jupyter_does_not_take_is_told(script, jupyter):
     with pytest.raises(KernelError, match="two words"):
         install(name="two words", script=script, prefix=str(jupyter))

@@ -1,6 +1,9 @@
 """C++ host programs against the tree: they build as CANN's documents say, and run."""
 
+import json
 import shutil
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -87,7 +90,7 @@ def test_the_example_builds_with_cmake(in_tree, tmp_path, skip_or_fail):
 
 
 def test_another_chip_is_played_when_it_is_asked_for(build, in_tree):
-    body = 'std::printf("%s\\n", aclrtGetSocName());'
+    body = 'const char *name = aclrtGetSocName(); std::printf("%s\\n", name ? name : "none");'
     done = in_tree(build(program(body)), LABKIT_SOC="Ascend910B1")
     assert "Ascend910B1\n" in done.stdout
     done = in_tree(build(program(body)), LABKIT_SOC="Ascend999", check=False)
@@ -187,3 +190,125 @@ def test_the_tree_serves_the_python_that_made_it(in_tree):
         'print(lib.aclInit(None), lib.aclInit(None), lib.aclFinalize())"'
     )
     assert done.stdout == "0 100002 0\n"
+
+
+def test_ctrl_c_ends_a_program_as_it_would_without_the_libraries(build, in_tree):
+    done = in_tree(build(program("raise(SIGINT);").replace("<thread>", "<csignal>")), check=False)
+    assert done.returncode in (-signal.SIGINT, 128 + signal.SIGINT)  # as bash replaces itself
+    assert "finalize" not in done.stdout and done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"), [("LABKIT_SOC", "Ascend999"), ("LABKIT_DEVICE_COUNT", "two")]
+)
+def test_a_wrong_variable_is_named_once_and_every_call_fails(build, in_tree, variable, value):
+    done = in_tree(build(program("")), check=False, **{variable: value})
+    assert "init 500000\ndevice 500000\nfinalize 500000\n" == done.stdout
+    assert len(done.stderr.splitlines()) == 1
+    assert variable in done.stderr and value in done.stderr
+
+
+THREADS = """
+    std::vector<std::thread> threads;
+    for (int number = 0; number < 16; ++number)
+        threads.emplace_back([] {
+            aclInit(nullptr);
+            aclrtSetDevice(0);
+            void *mine = nullptr;
+            for (int time = 0; time < 20; ++time) {
+                if (aclrtMalloc(&mine, 64, ACL_MEM_MALLOC_HUGE_FIRST)) return;
+                if (aclrtFree(mine)) return;
+            }
+            if (aclnnHardshrinkBackward(nullptr, 0, nullptr, nullptr) != 161001) return;
+            const char *said = aclGetRecentErrMsg(); // of this thread, whatever others do
+            if (said && !aclGetRecentErrMsg()) ++good;
+            aclrtResetDevice(0);
+        });
+    for (std::thread &thread : threads) thread.join();
+    std::printf("good %d\\n", good.load());
+    return 0;
+"""
+
+
+def test_threads_may_make_the_first_calls_of_all_at_once(build, in_tree, tmp_path):
+    source = PROGRAM.replace("#include <thread>", "#include <atomic>\n#include <thread>")
+    source = source.replace("int main()\n{", "std::atomic<int> good{0};\n\nint main()\n{" + THREADS)
+    main = build(source.replace("BODY", ""))
+    for log in ("", str(tmp_path / "log")):
+        assert in_tree(main, LABKIT_CALL_LOG=log).stdout == "good 16\n"
+    names = [json.loads(line)["name"] for line in (tmp_path / "log").read_text().splitlines()]
+    assert names.count("aclrtMalloc") == names.count("aclrtFree") == 320
+
+
+def test_a_shape_is_made_with_the_new_that_its_delete_belongs_to(build, in_tree):
+    """A program may have an allocator of its own."""
+    body = """
+    aclTensor *self = tensor();
+    int64_t *shape = nullptr;
+    uint64_t count = 0;
+    int before = arrays;
+    aclGetViewShape(self, &shape, &count);
+    std::printf("made %d\\n", arrays > before);
+    delete[] shape;
+    aclDestroyTensor(self);
+    """
+    own = """
+    #include <cstdlib>
+    #include <new>
+    static int arrays = 0;
+    void *operator new[](std::size_t size) { ++arrays; return std::malloc(size); }
+    void operator delete[](void *memory) noexcept { std::free(memory); }
+    void operator delete[](void *memory, std::size_t) noexcept { std::free(memory); }
+    """
+    source = program(body).replace("aclrtStream stream;", own + "aclrtStream stream;")
+    assert "made 1\n" in in_tree(build(source)).stdout
+
+
+DESTRUCTOR = """
+#include <cstdio>
+#include "acl/acl.h"
+struct Last { ~Last() { std::printf("last %d\\n", aclFinalize()); std::fflush(stdout); } };
+static Last last;
+extern "C" int start() { return aclInit(nullptr); }
+int main() { return start(); }
+"""
+
+
+def test_a_destructor_that_runs_after_the_end_of_python_gets_a_code(build, in_tree):
+    assert in_tree(build(DESTRUCTOR)).stdout == "last 0\n"
+    library = build(DESTRUCTOR, "-lascendcl -lnnopbase -shared -fPIC")
+    done = in_tree(
+        f'"{sys.executable}" -c "import ctypes; print(ctypes.CDLL({str(library)!r}).start())"'
+    )
+    assert done.stdout == "0\nlast 500000\n"
+    assert "after the end of Python" in done.stderr
+
+
+FOREIGN = (
+    "import ctypes, os; "
+    "lib = ctypes.CDLL(os.environ['ASCEND_HOME_PATH'] + '/lib64/libascendcl.so'); "
+    "print(lib.aclInit(None), lib.aclrtSetDevice(0))"
+)
+
+
+def test_a_python_that_cannot_import_the_lab_is_told_once(in_tree):
+    bare = getattr(sys, "_base_executable", sys.executable)
+    done = in_tree(f'"{bare}" -I -S -c "{FOREIGN}"')
+    assert done.stdout == "500000 500000\n"
+    assert len(done.stderr.splitlines()) == 1
+    assert "cannot import the lab" in done.stderr and sys.executable in done.stderr
+
+
+def test_a_python_of_another_release_is_told_and_lives_on(in_tree, tmp_path):
+    others = [
+        path
+        for minor in range(8, 20)
+        if minor != sys.version_info[1]
+        and (path := shutil.which(f"python3.{minor}"))
+        and subprocess.run([path, "-c", "import ctypes"], capture_output=True).returncode == 0
+    ]
+    if not others:
+        pytest.skip("no Python of another release on this machine")
+    done = in_tree(f'"{others[-1]}" -c "{FOREIGN}"')
+    assert done.stdout == "500000 500000\n"
+    assert "made by Python 3." in done.stderr
