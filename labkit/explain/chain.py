@@ -200,14 +200,14 @@ class Run:
     differs: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Chain:
     """A call, explained.
 
     A sequence of `ChainStep`; `str()` is text for a terminal, a notebook shows
-    it as HTML. `status`, `meaning`, `message`, `remedy` and `failed_check` are
-    those of phase 1; `run` is None for a plan, which was not run. `plan` is
-    what the chain was made from, and not part of its value.
+    it as HTML, `repr()` is one line. `status`, `meaning`, `message`, `remedy`
+    and `failed_check` are those of phase 1; `run` is None for a plan, which was
+    not run. `plan` is what the chain was made from, and not part of its value.
     """
 
     operator: str
@@ -227,7 +227,7 @@ class Chain:
     steps: tuple[ChainStep, ...]
     workspace: Workspace
     run: Run | None = None
-    plan: Plan | None = field(default=None, compare=False, repr=False)
+    plan: Plan | None = field(default=None, compare=False)
 
     @property
     def ok(self) -> bool:
@@ -270,6 +270,13 @@ class Chain:
     def __getitem__(self, place: slice) -> tuple[ChainStep, ...]: ...
     def __getitem__(self, place: int | slice) -> ChainStep | tuple[ChainStep, ...]:
         return self.steps[place]
+
+    def __repr__(self) -> str:
+        names = ", ".join(step.name for step in self.launches) or "nothing"
+        return (
+            f"<Chain of {self.operator} on {self.soc}: {self.status} {self.status_name}, "
+            f"launches {names}, workspace {self.workspace_size} bytes>"
+        )
 
     def __str__(self) -> str:
         from labkit.explain.text import as_text

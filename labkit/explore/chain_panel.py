@@ -19,7 +19,6 @@ from labkit.explore.chain_state import OWN, PRESETS, ChainState, chain_of, chang
 from labkit.explore.chain_text import step_html
 from labkit.explore.chain_view import mark_of, steps_alt_text, view_of
 from labkit.explore.panel import Panel, Rendered
-from labkit.explore.typed import OPERATORS
 from labkit.language import gettext as _
 
 if TYPE_CHECKING:
@@ -114,7 +113,7 @@ class ChainPanel(Panel[ChainState]):
         pairs = [(_("as typed"), ""), *((text, text) for text in SHAPES)]
         menus = {
             "preset": widgets.menu(_("call"), presets, 330),
-            "operator": widgets.menu(_("operator"), OPERATORS, 170),
+            "operator": widgets.operator_menu(170),
             "soc": widgets.chip_menu(),
             "grad_dtype": widgets.menu(_("grad is"), DTYPES, 145),
             "grad_view": widgets.menu(_("lies"), views, 180),

@@ -26,7 +26,7 @@ from labkit.explore.contract_presets import (
 from labkit.explore.contract_sieve import sieve_of
 from labkit.explore.contract_state import ContractState, changed
 from labkit.explore.panel import Panel, Problem, Rendered
-from labkit.explore.typed import CHIPS, OPERATORS
+from labkit.explore.typed import CHIPS
 from labkit.language import gettext as _
 from labkit.op import Plan, plan_hardshrink, plan_hardshrink_backward
 from labkit.op.contract import Fault, check_out_pointers
@@ -142,7 +142,7 @@ class ContractPanel(Panel[ContractState]):
         views = tuple(zip((_("the checks"), _("all dtypes")), VIEWS))
         made: dict[str, Any] = {
             "preset": widgets.menu(_("telling call"), presets, 325),
-            "operator": widgets.menu(_("operator"), OPERATORS, 150),
+            "operator": widgets.operator_menu(150),
             "soc": widgets.chip_menu(),
             "view": widgets.menu(_("show"), views, 160),
             "lambd_dtype": widgets.menu("λ", SCALAR_CHOICES, 180),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import ipywidgets as widgets
 
-from labkit.explore.typed import CHIPS
+from labkit.explore.typed import CHIPS, OPERATORS
 from labkit.language import gettext as _
 from labkit.op import find_soc
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from labkit.explore.panel import Panel
     from labkit.explore.shell import Controls
 
-__all__ = ["box", "button", "chip_menu", "follow", "menu", "show_chip", "slider"]
+__all__ = ["box", "button", "chip_menu", "follow", "menu", "operator_menu", "show_chip", "slider"]
 
 _WIDE = {"description_width": "initial"}
 
@@ -29,6 +29,12 @@ def menu(words: str, options: Sequence[Any], width: int) -> Any:
     return widgets.Dropdown(
         description=words, options=options, style=_WIDE, layout=widgets.Layout(width=f"{width}px")
     )
+
+
+def operator_menu(width: int) -> Any:
+    """A menu of the two operators, valued as `typed.OPERATORS` has them."""
+    words = {"backward": _("backward"), "forward": _("forward")}
+    return menu(_("operator"), [(words[name], name) for name in OPERATORS], width)
 
 
 def chip_menu(chips: Sequence[str] = CHIPS, width: int = 260) -> Any:

@@ -50,7 +50,8 @@ def chromium(skip_or_fail):
             args=CHROMIUM_OPTIONS,
             timeout=120_000,
         )
-        yield browser
+        # One profile for all pages, as a learner has: JupyterLab's scripts are fetched once.
+        yield browser.new_context(viewport={"width": 1400, "height": 1000}, locale="en-US")
         browser.close()
 
 
@@ -64,34 +65,41 @@ def shots(tmp_path_factory) -> Path:
 
 
 @contextlib.contextmanager
-def page_on(server, chromium, shots, request):
-    """Open a fresh browser page on a JupyterLab; its last sight is kept under the test's name."""
-    from lab_page import LabPage
-
-    context = chromium.new_context(viewport={"width": 1400, "height": 1000}, locale="en-US")
-    page = LabPage(context.new_page(), server, shots)
+def kept_sight(page, request):
+    """Lend a page to a test; its last sight is kept under the test's name, and all is closed."""
     yield page
     page.shot("end-" + re.sub(r"[^\w.-]+", "-", request.node.name).strip("-"))
-    context.close()
-    server.end_sessions()
+    page.close()
+
+
+@pytest.fixture(scope="module")
+def one_lab_page(chromium, lab_server, shots):
+    """Open one browser page for a module: JupyterLab takes longer to load than most tests."""
+    from lab_page import LabPage
+
+    page = LabPage(chromium.new_page(), lab_server, shots)
+    yield page
+    page.page.close()
 
 
 @pytest.fixture
-def lab_page(chromium, lab_server, shots, request):
-    """Open a fresh browser page on the JupyterLab of all browser tests."""
-    with page_on(lab_server, chromium, shots, request) as page:
+def lab_page(one_lab_page, request):
+    """Give a page with nothing open in it, on the JupyterLab of all browser tests."""
+    with kept_sight(one_lab_page, request) as page:
         yield page
 
 
 @pytest.fixture
 def lab_page_with(chromium, tmp_path, root, shots, request, skip_or_fail):
     """Return a function that opens a page on a JupyterLab with settings of its own."""
+    from lab_page import LabPage
     from lab_server import running_lab
 
     with contextlib.ExitStack() as stack:
 
         def open_page(settings):
             server = stack.enter_context(running_lab(tmp_path, root / "notebooks", settings))
-            return stack.enter_context(page_on(server, chromium, shots, request))
+            page = LabPage(stack.enter_context(chromium.new_page()), server, shots)
+            return stack.enter_context(kept_sight(page, request))
 
         yield open_page

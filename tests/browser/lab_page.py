@@ -25,6 +25,14 @@ RUN_ALL = """async () => {
 WIDGETS_ARE_SHOWN = """() => !Array.from(document.querySelectorAll(".jp-OutputArea-output"))
     .some((output) => output.textContent.includes("Loading widget"))"""
 CELLS = f"""() => {{ {PANEL} return panel.context.model.toJSON().cells; }}"""
+CLOSE_ALL = """() => {
+    for (const widget of Array.from(window.jupyterapp.shell.widgets("main"))) {
+        if (widget.context) widget.context.model.dirty = false;  // or it asks whether to save
+        widget.close();
+    }
+}"""
+ALL_CLOSED = "() => !document.querySelector('.jp-NotebookPanel')"
+OPEN = """(path) => window.jupyterapp.commands.execute("docmanager:open", {path})"""
 EXECUTE = f"""(code) => {{
     {PANEL}
     window.labkitDone = false;
@@ -55,12 +63,32 @@ class LabPage:
             self.console_errors.append(f"{message.text} ({message.location.get('url', '')})")
 
     def open(self, notebook: str) -> None:
-        """Open a notebook, named as within notebooks/, and wait for its kernel."""
-        self.page.goto(
-            f"{self.server.url}lab/tree/notebooks/{notebook}?reset&token={self.server.token}"
-        )
+        """Open a notebook, named as within notebooks/, and wait for its kernel.
+
+        JupyterLab is loaded by the first; a later one takes its place, as from the file browser.
+        """
+        if self.page.url == "about:blank":
+            self.page.goto(
+                f"{self.server.url}lab/tree/notebooks/{notebook}?reset&token={self.server.token}"
+            )
+        else:
+            self.page.evaluate(OPEN, f"notebooks/{notebook}")
         self.page.locator(".jp-NotebookPanel:visible .jp-Cell").first.wait_for()
         self.wait_idle()
+
+    def close(self) -> None:
+        """Close what is open, end its kernels, and forget what went wrong.
+
+        After an error JupyterLab itself is left as well, for the next test to load it anew.
+        """
+        if self.page_errors:
+            self.page.goto("about:blank")
+        else:
+            self.page.evaluate(CLOSE_ALL)
+            self.page.wait_for_function(ALL_CLOSED)
+        self.server.end_sessions()
+        self.page_errors.clear()
+        self.console_errors.clear()
 
     def wait_idle(self) -> None:
         """Wait until the kernel has nothing to do."""

@@ -572,3 +572,16 @@ def test_explaining_a_plan_needs_nothing_of_draw_explore_or_sim():
         "assert not bad, bad"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+# -- in one line ----------------------------------------------------------------
+
+
+def test_repr_is_one_line_and_str_is_the_whole_tale():
+    assert repr(example()) == (
+        "<Chain of aclnnHardshrinkBackward on Ascend950PR_9599: 0 ACLNN_SUCCESS, launches "
+        "BroadcastTo, BroadcastTo, Cast, HardShrinkGrad, workspace 16779264 bytes>"
+    )
+    refused = repr(backward(f32([2, 3]), f32([4]), f32([2, 3])))
+    assert "161002 ACLNN_ERR_PARAM_INVALID, launches nothing, workspace 0 bytes" in refused
+    assert len(str(example()).splitlines()) > 20
