@@ -66,7 +66,7 @@ _HOME = {
     "hardshrink_backward": "labkit.operators",
     "open_device": "labkit.operators",
 }
-_MODULES = ("cann", "explain", "explore", "host", "op", "sim")
+_MODULES = ("cann", "course", "explain", "explore", "host", "learn", "observe", "op", "sim")
 
 
 def __getattr__(name: str) -> Any:

@@ -86,11 +86,10 @@ class Device:
         name = self.api.call("aclrtGetSocName")
         self.soc = "" if name == ffi().NULL else ffi().string(name).decode()
         if self.kind == "npu":
-            simulated = getattr(self.interface, "simulated", False)
             of_chip = self.soc or "chip not named"
             self.name = (
                 f"software NPU as {of_chip}, behind CANN's library names"
-                if simulated
+                if not self.is_npu
                 else f"NPU {self.index}: {of_chip}"
             )
 
@@ -100,6 +99,11 @@ class Device:
     def record(self) -> tuple[HostCall, ...]:
         """The C calls made on this device, in order."""
         return tuple(self.api.record)
+
+    @property
+    def is_npu(self) -> bool:
+        """Whether an NPU computes, and not the software NPU behind CANN's library names."""
+        return self.kind == "npu" and not getattr(self.interface, "simulated", False)
 
     @property
     def closed(self) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from labkit.errors import LabValueError
+from labkit.errors import DeviceNotAvailable, LabValueError
 from labkit.language import gettext as _
 from labkit.observe.compare import plan_that_ran
 from labkit.observe.kernels import Observation
@@ -22,7 +22,7 @@ from labkit.op.scalar import Scalar
 if TYPE_CHECKING:
     from labkit.host.twophase import Call
 
-__all__ = ["call_script", "observe"]
+__all__ = ["call_script", "observe", "unwatched"]
 
 _HEAD = """\
 import numpy as np
@@ -73,12 +73,25 @@ def _described(name: str, desc: TensorDesc) -> str:
     return ", ".join([repr(desc.dtype.name), *map(repr, parts)])
 
 
+def unwatched(device: str) -> DeviceNotAvailable:
+    """What to raise where msprof would watch no NPU."""
+    return DeviceNotAvailable(
+        _(
+            "msprof watches an NPU, and this is the {device}. On a device opened as 'sim', "
+            "labkit.observe.observe_software(call) tells what was executed"
+        ).format(device=device)
+    )
+
+
 def observe(call: Call) -> Observation:
     """What ran for a call, wherever it ran.
 
     The software NPU tells what it executed. On an NPU the call is made again,
-    with zeros, in a child process under msprof; raises what `profile` raises.
+    with zeros, in a child process under msprof; raises what `profile` raises, and
+    `DeviceNotAvailable` for the software NPU behind CANN's library names.
     """
     if call.executed is not None:
         return observe_software(call)
+    if call.device.startswith("software NPU"):
+        raise unwatched(call.device)
     return profile(call_script(call))

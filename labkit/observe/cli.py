@@ -61,12 +61,14 @@ def run(options: argparse.Namespace) -> int:
 
 def _profiled(options: argparse.Namespace) -> tuple[Observation, Plan]:
     """The call made under msprof; the chip is the one that is there."""
-    from labkit.observe.again import call_script
+    from labkit.observe.again import call_script, unwatched
     from labkit.observe.msprof import profile
     from labkit.operators import open_device
 
     with open_device("npu", soc=options.soc) as device:
         chip = device.soc
+        if not device.is_npu:
+            raise unwatched(device.name)
     plan = plan_of(argparse.Namespace(**{**vars(options), "soc": chip}))
     return profile(call_script(plan, calls=options.calls)), plan
 

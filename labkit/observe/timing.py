@@ -150,9 +150,8 @@ def time_operator(
                 dtype=kind.name
             )
         )
-    real = target.kind == "npu" and not getattr(target.interface, "simulated", False)
     run = _Run(target, elements, kind.acl_value, kind.itemsize, lambd)
-    taken = target.run(lambda: run.measure(warmup, repeats, events=real))
+    taken = target.run(lambda: run.measure(warmup, repeats, events=target.is_npu))
     kernel = [times.kernel for times in taken if times.kernel is not None]
     return Timing(
         device=_device_words(target),

@@ -98,6 +98,38 @@ def test_the_doctor_never_calls_the_tree_an_npu(in_tree, root, allowed):
     assert "LD_LIBRARY_PATH does not name" not in done.stdout  # it was sourced
 
 
+WATCHED = """
+import labkit
+from labkit.observe import observe
+with labkit.open_device("npu") as dev:
+    call = labkit.hardshrink_backward([1.0, 1.0], [0.2, 0.8], device=dev)
+    print(dev.is_npu)
+try:
+    observe(call)
+except labkit.DeviceNotAvailable as error:
+    print(error)
+"""
+
+
+def test_what_runs_in_the_tree_is_not_shown_as_profiled_on_an_npu(in_tree, root, tmp_path):
+    tool = tmp_path / "msprof"
+    tool.write_text("#!/bin/sh\nexit 0\n")
+    tool.chmod(0o755)
+    (tmp_path / "watched.py").write_text(WATCHED)
+    told = "msprof watches an NPU, and this is the software NPU as Ascend950PR_9599, behind CANN's"
+    for command in ("watched.py", "-m labkit observe"):
+        done = in_tree(
+            f'PATH="{tmp_path}:$PATH" "{sys.executable}" {command}',
+            cwd=tmp_path,
+            check=False,
+            PYTHONPATH=str(root),
+            LABKIT_ALLOW_SIMULATED="1",
+        )
+        assert told in done.stdout + done.stderr
+        assert "msprof: " not in done.stdout
+    assert done.returncode == 1
+
+
 KERNEL = """
 import json, os, sys
 from jupyter_client.manager import start_new_kernel
