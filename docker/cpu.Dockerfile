@@ -7,7 +7,6 @@ FROM python:3.12-slim
 WORKDIR /opt/hardshrink-lab
 COPY . .
 RUN pip install --no-cache-dir ".[fast]" \
-    && rm -rf /opt/hardshrink-lab \
     && useradd --create-home learner
 USER learner
 WORKDIR /home/learner

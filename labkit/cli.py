@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -31,6 +32,19 @@ __all__ = ["main"]
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit code."""
     given = list(sys.argv[1:] if argv is None else argv)
+    try:
+        code = _answer(given)
+        sys.stdout.flush()  # here, where a reader that has left is no traceback
+        return code
+    except LabError as error:
+        print(f"labkit: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:  # whoever read has stopped; what Python still holds has no reader
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def _answer(given: list[str]) -> int:
     if given[:1] == ["notebooks"]:  # its options need libraries that no other command needs
         from labkit.course.notebooks import main as notebooks
 
@@ -40,13 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.command is None:
         parser.print_help()
         return 2
-    try:
-        return int(options.function(options))
-    except LabError as error:
-        print(f"labkit: {error}", file=sys.stderr)
-        return 1
-    except BrokenPipeError:
-        return 1
+    return int(options.function(options))
 
 
 def _parser() -> argparse.ArgumentParser:

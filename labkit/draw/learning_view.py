@@ -100,13 +100,16 @@ def state_lines(view: LearningView) -> tuple[Text, Text]:
         )
     dtype = short_dtype(view.dtype)
     line = Text("{lambd} · {dtype} · {how}", lambd=lambd, dtype=dtype, how=how)
+    descent = Text("{steps} steps of gradient descent", steps=view.steps)
+    if view.steps == 1:
+        descent = Text("1 step of gradient descent")
     return (
         line,
         Text(
-            "{units} units, {steps} steps of gradient descent · computed by the operator model, "
+            "{units} units, {descent} · computed by the operator model, "
             "bit for bit what the operators give",
             units=view.units,
-            steps=view.steps,
+            descent=descent,
         ),
     )
 

@@ -73,6 +73,7 @@ def test_lines_that_never_end_are_stopped(monkeypatch):
         ({"after": 43, "add": "aclDestroyAclOpExecutor(executor);"}, "scalar#4"),
         ({"after": 41, "add": "aclDestroyScalar(scalar); return -1;"}, "was not destroyed"),
         ({"after": 42, "add": 'aclDestroyScalar(scalar); std::puts("?");'}, "something else"),
+        ({"after": 44, "add": "exit(0);"}, "ends before aclFinalize"),
     ],
 )
 def test_a_wrong_mending_is_told_by_the_report(answer, told):

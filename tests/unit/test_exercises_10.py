@@ -74,6 +74,8 @@ def test_a_weight_that_learns_twice_and_dies_passes(device, start):
         (-0.75, "it lives"),
         (-5.001, "it lives"),
         (1.0, "it lives"),
+        (1e30, "still far from the target"),
+        (3e38, "still far from the target"),
         (float("nan"), "one number"),
         (float("inf"), "one number"),
         (1e39, "one number"),
@@ -85,10 +87,6 @@ def test_a_weight_that_learns_twice_and_dies_passes(device, start):
 def test_other_weights_are_told_what_becomes_of_them(device, start, told):
     verdict = check("dead unit", start, device)
     assert not verdict and told in repr(verdict)
-
-
-def test_the_largest_weight_is_judged_too(device):
-    assert not check("dead unit", 3e38, device)
 
 
 def test_the_way_is_the_one_that_the_operators_give(device):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import subprocess
 import sys
 
 import pytest
@@ -165,3 +167,18 @@ def test_a_shape_with_a_number_missing_is_refused_and_not_guessed(shape, capsys)
     assert "--grad" in capsys.readouterr().err
     assert main(["run", "--self", f"float32:{shape}", "--device", "sim"]) == 1
     assert "--self" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["explain", *EXAMPLE], ["doctor", "--device", "sim"]])
+def test_a_reader_that_leaves_is_no_traceback(command):
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "w") as nobody:
+        done = subprocess.run(
+            [sys.executable, "-m", "labkit", *command],
+            stdout=nobody,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert done.returncode == 1
+    assert done.stderr == ""

@@ -180,6 +180,10 @@ def test_the_text_tells_the_numbers_of_the_picture(panel):
         assert told in panel.text, told
 
 
+def test_one_step_is_no_plural(panel):
+    assert "16 units, 1 step of gradient descent" in panel.set(steps=1).text
+
+
 @pytest.mark.parametrize(
     ("name", "word"),
     [

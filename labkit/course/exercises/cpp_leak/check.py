@@ -62,6 +62,10 @@ def judge(answer: Any, device: Device | None) -> Verdict:
     run, before = build.run(seconds=_SECONDS), _run(leaky())
     if run.errors or run.code != 0:
         return not_yet(run.errors.splitlines()[0] if run.errors else run.ending)
+    if not any(call.name == "aclFinalize" for call in run.calls or ()):
+        return not_yet(
+            _("the program ends before aclFinalize, where the software NPU looks for what is left")
+        )
     if run.output != before.output:
         return not_yet(_("nothing is left, but the program now prints something else"))
     return passed(_("nothing is left, and the program prints what it printed"))

@@ -27,7 +27,7 @@ static aclTensor *make(int64_t count, const float *values, void **address)
     return aclCreateTensor(&count, 1, ACL_FLOAT, &stride, 0, ACL_FORMAT_ND, &count, 1, *address);
 }
 
-static int countLive(const aclTensor *gradOutput, const aclTensor *self, float lambd, int64_t room)
+static int countLive(const aclTensor *grad, const aclTensor *self, float lambd, int64_t room)
 {
     float result[4] = {9, 9, 9, 9};
     void *address = nullptr, *workspace = nullptr;
@@ -36,7 +36,7 @@ static int countLive(const aclTensor *gradOutput, const aclTensor *self, float l
     uint64_t size = 0;
     aclOpExecutor *executor = nullptr;
     int live = 0;
-    int status = aclnnHardshrinkBackwardGetWorkspaceSize(gradOutput, self, scalar, gradInput,
+    int status = aclnnHardshrinkBackwardGetWorkspaceSize(grad, self, scalar, gradInput,
                                                          &size, &executor);
     if (status != 0) {
         std::printf("refused: %d\n", status);

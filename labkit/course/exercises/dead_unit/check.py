@@ -16,8 +16,8 @@ NOTEBOOK = 10
 KIND = "separate"
 
 LAMBD, TARGET, RATE = 0.5, 1.0, 1.5
-_WANTED, _STEPS = 2, 40
-"""Steps to learn for, and steps tried: a living weight comes twice as near with every step."""
+_WANTED, _STEPS, _NEAR = 2, 40, 0.01
+"""Steps to learn for, steps tried (a living weight comes twice as near with each), what is near."""
 
 
 def path(start: float, device: Device | None) -> list[tuple[float, bool]]:
@@ -48,8 +48,11 @@ def judge(answer: Any, device: Device | None) -> Verdict:
     line = _("its way: {way}").format(way=shown + (" → …" if learned > 5 else ""))
     if learned == 0:
         return not_yet(_("it is dead from the start: its gradient is 0"), line)
-    if learned == _STEPS:
+    if learned == _STEPS and abs(went[-1][0] - TARGET) < _NEAR:
         return not_yet(_("it lives, and reaches the target"), line)
+    if learned == _STEPS:
+        told = _("it lives, and after {n} steps it is still far from the target")
+        return not_yet(told.format(n=_STEPS), line)
     if learned != _WANTED:
         told = _("dead after {n}; right would be after {wanted} steps of learning")
         return not_yet(told.format(n=learned, wanted=_WANTED), line)
