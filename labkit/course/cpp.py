@@ -178,6 +178,8 @@ class CppProgram:
         return replace(self, text="\n".join(changed))
 
     def _once(self, words: str) -> None:
+        if not isinstance(words, str):
+            raise LabValueError(Text("{words} is no text of the program", words=repr(words)))
         count = self.text.count(words)
         if not words.strip() or "\n" in words or count != 1:
             raise LabValueError(

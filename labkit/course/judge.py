@@ -115,8 +115,9 @@ def predicted(answer: Any, truth: Mapping[str, Any]) -> Verdict:
     The right value of a wrong prediction is not given away, only which one it is.
     """
     if not isinstance(answer, Mapping):
+        # Keys may hold commas of their own.
         return not_yet(
-            _("an answer is a dict with these keys: {keys}").format(keys=", ".join(truth))
+            _("an answer is a dict with these keys: {keys}").format(keys=" · ".join(truth))
         )
     missing = [key for key in truth if key not in answer or answer[key] is None]
     right = [key for key in truth if key not in missing and _same(answer[key], truth[key])]

@@ -176,6 +176,11 @@ def test_a_place_that_is_not_one_place_is_refused(program, words):
             change()
 
 
+def test_a_place_that_is_no_text_is_refused(program):
+    with pytest.raises(LabValueError, match="None is no text of the program"):
+        program.without(None)
+
+
 def test_unknown_programs_and_pieces_are_named(program):
     with pytest.raises(LabValueError, match=f"there are {NAME}"):
         cpp.program("../secret")

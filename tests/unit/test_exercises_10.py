@@ -97,3 +97,9 @@ def test_the_way_is_the_one_that_the_operators_give(device):
 def test_the_verdict_shows_the_way_and_not_the_answer(device):
     verdict = repr(check("dead unit", 2, device))
     assert "its way: 2 → 0.5" in verdict and "−2" not in verdict
+
+
+def test_a_wrong_kind_of_answer_names_each_key_apart(device):
+    told = check("sparsity", [1, 2], device).text
+    assert told.count(" · ") == len(truth()) - 1
+    assert "not 0 at λ = 0.5, float32 · get a gradient" in told
