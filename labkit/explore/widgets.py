@@ -79,7 +79,8 @@ def slider(
         readout=False,
         continuous_update=quick,
         style=_WIDE,
-        layout=widgets.Layout(width=f"{width}px"),
+        # The handle at the end stands out: what follows must not lie under it.
+        layout=widgets.Layout(width=f"{width - 12}px", margin="2px 14px 2px 2px"),
     )
 
 

@@ -73,7 +73,8 @@ class Call:
     name, `arguments` what each tensor was described as, `message` the
     library's words on a failure and `error` the exception for it, `launches`
     the kernels that were launched and `executed` the tasks that ran, where the
-    device tells (the software NPU does), else None.
+    device tells (the software NPU does), else None. `on_npu` tells whether an NPU
+    computed, and not the software NPU behind CANN's library names.
     """
 
     operator: str
@@ -88,6 +89,7 @@ class Call:
     record: list[HostCall] = field(default_factory=list)
     launches: tuple[str, ...] | None = None
     executed: tuple[Any, ...] | None = None
+    on_npu: bool = False
 
     @property
     def status_name(self) -> str:
@@ -177,7 +179,7 @@ class _Program:
         self.parameters = parameters
         self.arguments = arguments
         self.ffi = ffi()
-        self.call = Call(name, device.name, device.soc, {})
+        self.call = Call(name, device.name, device.soc, {}, on_npu=device.is_npu)
         self.arrays: dict[str, Array] = {}
         self.keep: set[str] = set()
         self.outputs: list[str] = []

@@ -92,6 +92,6 @@ def observe(call: Call) -> Observation:
     """
     if call.executed is not None:
         return observe_software(call)
-    if call.device.startswith("software NPU"):
+    if not call.on_npu:
         raise unwatched(call.device)
     return profile(call_script(call))

@@ -133,8 +133,8 @@ def time_operator(
 
     Everything but the two phases is prepared beforehand and given back
     afterwards. `peak` is the bandwidth of the chip's memory in bytes per second,
-    from its data sheet: CANN's platform files do not tell it. Raises what the
-    device raises; `LabValueError` for numbers that measure nothing.
+    from its data sheet; the lab has no figure of its own. Raises what the device
+    raises; `LabValueError` for numbers that measure nothing.
     """
     if peak is not None and not 0 < peak < math.inf:
         raise LabValueError(

@@ -79,13 +79,17 @@ class LabPage:
     def close(self) -> None:
         """Close what is open, end its kernels, and forget what went wrong.
 
-        After an error JupyterLab itself is left as well, for the next test to load it anew.
+        After an error, or where closing fails, JupyterLab itself is left as well, for the next
+        test to load it anew.
         """
-        if self.page_errors:
-            self.page.goto("about:blank")
-        else:
+        closed = False
+        try:
             self.page.evaluate(CLOSE_ALL)
             self.page.wait_for_function(ALL_CLOSED)
+            closed = not self.page_errors
+        finally:
+            if not closed:
+                self.page.goto("about:blank")
         self.server.end_sessions()
         self.page_errors.clear()
         self.console_errors.clear()

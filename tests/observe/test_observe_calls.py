@@ -159,7 +159,7 @@ def test_observe_takes_what_the_software_npu_says_and_profiles_on_an_npu(monkeyp
     assert compare(call, observe(call)).agrees
     asked = []
     monkeypatch.setattr(again, "profile", lambda script: asked.append(script) or "profile")
-    call.executed, call.device = None, "NPU 0: Ascend910B3"  # as after a call on an NPU
+    call.executed, call.on_npu = None, True  # as after a call on an NPU
     assert observe(call) == "profile" and "hardshrink_backward(gradOutput" in asked[0]
     with pytest.raises(labkit.LabValueError, match=r"labkit\.observe\.observe"):
         labkit.observe.observe_software(call)
