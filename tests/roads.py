@@ -21,13 +21,13 @@ def taking(road: str) -> Iterator[None]:
         pytest.skip("numba is not installed (it is optional)")
     before = os.environ.get("LABKIT_FAST")
     os.environ["LABKIT_FAST"] = "1" if road == "numba" else "0"
-    numerics._fast_kernel.cache_clear()
+    numerics._fast_kernels.cache_clear()
     try:
-        assert (numerics._fast_kernel() is not None) == (road == "numba")
+        assert (numerics._fast_kernels() is not None) == (road == "numba")
         yield
     finally:
         if before is None:
             del os.environ["LABKIT_FAST"]
         else:
             os.environ["LABKIT_FAST"] = before
-        numerics._fast_kernel.cache_clear()
+        numerics._fast_kernels.cache_clear()

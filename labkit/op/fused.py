@@ -4,6 +4,9 @@ Imported only when numba is installed; the same bits as the NumPy road in
 numerics.py, and the tests run both. The compiled code is cached beside this
 file (or in numba's own cache folder) so that only the first call waits.
 
+The loop has no branch, and its zero has the width of the elements: with
+Python's 0 numba compares in 64 bits, and LLVM does not vectorise it.
+
 Large results are written past the caches ("non-temporal" stores). An ordinary
 store first reads the cache line that it is going to overwrite, a quarter of all
 memory traffic here, and memory is what this operator waits for.
@@ -11,13 +14,16 @@ memory traffic here, and memory is what this operator waits for.
 
 from __future__ import annotations
 
+import os
+import threading
 from typing import Any
 
+import numba
 from llvmlite import ir
-from numba import njit, types
+from numba import njit, prange, types
 from numba.extending import intrinsic
 
-__all__ = ["select"]
+__all__ = ["parallel", "serial"]
 
 _LINE = 64
 """Bytes of a cache line: what one step of the streaming loop handles."""
@@ -25,32 +31,67 @@ _LINE = 64
 _STREAM_FROM = 4 * 1024 * 1024
 """Bytes of result from which on it will not be found in the caches again anyway."""
 
+_turn = threading.Lock()
+"""Held by the one call that uses numba's threads: not every threading layer stands two."""
 
-def select(values: Any, x: Any, mask: Any, limit: Any, out: Any) -> None:
-    """Write `values` where (x & mask) > limit, else 0; unsigned, one dtype, 1-d, contiguous."""
-    if out.nbytes >= _STREAM_FROM and out.ctypes.data % out.itemsize == 0:
-        lanes = _LINE // out.itemsize
-        first = min(-(out.ctypes.data // out.itemsize) % lanes, out.size)
-        stop = first + (out.size - first) // lanes * lanes
-        _select_streaming(values, x, mask, limit, out, first, stop)
-    else:
-        _select(values, x, mask, limit, out, 0, out.size)
+_threads = {"usable": True}
+
+
+def parallel(values: Any, x: Any, limit: int, out: Any) -> bool:
+    """Do as `serial` on all cores; False when numba's threads cannot be had, and nothing is done.
+
+    They cannot in a forked child (GNU OpenMP ends such a process) and while another call has
+    them: then the cores are busy anyway.
+    """
+    cores = numba.config.NUMBA_NUM_THREADS
+    if cores == 1 or not _threads["usable"] or not _turn.acquire(blocking=False):
+        return False
+    try:
+        _parallel(values, x, limit, out, cores, out.nbytes >= _STREAM_FROM)
+    finally:
+        _turn.release()
+    return True
+
+
+def _in_child() -> None:
+    _threads["usable"] = False
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _select(values: Any, x: Any, mask: Any, limit: Any, out: Any, first: int, stop: int) -> None:
-    for i in range(first, stop):
-        out[i] = values[i] if (x[i] & mask) > limit else 0
+def serial(values: Any, x: Any, limit: int, out: Any) -> None:
+    """Write `values` where x's magnitude > limit, else 0; unsigned, one dtype, 1-d, contiguous."""
+    mask = out.dtype.type((1 << (8 * out.itemsize - 1)) - 1)
+    top = out.dtype.type(limit)
+    zero = out.dtype.type(0)
+    for i in range(out.size):
+        out[i] = values[i] if (x[i] & mask) > top else zero
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _select_streaming(
-    values: Any, x: Any, mask: Any, limit: Any, out: Any, first: int, stop: int
-) -> None:
-    """`out[first]` lies on a line and [first, stop) is whole lines; the rest is done plainly."""
-    _select(values, x, mask, limit, out, 0, first)
-    _whole_lines(values, x, mask, limit, out, first, stop)
-    _select(values, x, mask, limit, out, stop, out.size)
+def _streaming(values: Any, x: Any, limit: int, out: Any) -> None:
+    """`serial` past the caches: whole lines of `out` that way, its ends plainly."""
+    lanes = _LINE // out.itemsize
+    first = min(-(out.ctypes.data // out.itemsize) % lanes, out.size)
+    stop = first + (out.size - first) // lanes * lanes
+    mask = out.dtype.type((1 << (8 * out.itemsize - 1)) - 1)
+    serial(values[:first], x[:first], limit, out[:first])
+    _whole_lines(values, x, mask, out.dtype.type(limit), out, first, stop)
+    serial(values[stop:], x[stop:], limit, out[stop:])
+
+
+@njit(nogil=True, cache=True, boundscheck=False, parallel=True)
+def _parallel(values: Any, x: Any, limit: int, out: Any, cores: int, stream: bool) -> None:
+    share = -(-out.size // cores)
+    for core in prange(cores):
+        a, b = min(core * share, out.size), min((core + 1) * share, out.size)
+        if stream:
+            _streaming(values[a:b], x[a:b], limit, out[a:b])
+        else:
+            serial(values[a:b], x[a:b], limit, out[a:b])
 
 
 def _lines(

@@ -15,9 +15,9 @@ is assumed there.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, lru_cache
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -25,17 +25,20 @@ import numpy.typing as npt
 
 from labkit.errors import LabValueError
 from labkit.op.dtypes import BF16, FLOAT, FLOAT16, DataType, data_type
-from labkit.op.scalar import as_scalar, float32_bits, float32_from_bits
+from labkit.op.scalar import as_scalar, float32_bits
 
 __all__ = ["dead_limit", "hardshrink", "hardshrink_grad", "lambd_as_compared"]
 
 Array = npt.NDArray[Any]
 
-_TILE = 64 * 1024
+_TILE = 32 * 1024
 """Elements per step of the NumPy road: small enough for the caches."""
 
-_SERIAL = 256 * 1024
-"""Below this many elements threads cost more than they bring."""
+_PARALLEL_FROM = 64 * 1024
+"""Elements from which the compiled loop runs on all cores (its threads wait spinning)."""
+
+_NUMPY_PARALLEL_FROM = 512 * 1024
+"""Elements from which the NumPy road does: a thread of a pool has to be woken."""
 
 _FLOAT_INF = 0x7F800000
 
@@ -153,13 +156,11 @@ def _run(values: Array, x: Array, lambd: Any, out: Array | None, op: str) -> Arr
         raise LabValueError("out must be a NumPy array that can be written")
     elif out.dtype != x.dtype or out.shape != x.shape:
         raise LabValueError(f"out must be {x.dtype}{list(x.shape)}")
-    elif _overlaps_shifted(values, out) or _overlaps_shifted(x, out):
+    elif _overlaps_shifted(values, out) or (x is not values and _overlaps_shifted(x, out)):
         # Written behind the reader's back in part: the result must not depend on the order.
         out[...] = _run(values, x, lambd, None, op)
         return out
-    value = lambd if type(lambd) is np.float32 else as_scalar(lambd).to_float()
-    limit = _limit(dtype, float32_bits(value), op)
-    _select(values, x, limit, out)
+    _select(values, x, _limit(dtype, lambd, op), out)
     return out
 
 
@@ -179,9 +180,15 @@ def _overlaps_shifted(first: Array, second: Array) -> bool:
     return first.ctypes.data != second.ctypes.data or first.strides != second.strides
 
 
-@lru_cache(maxsize=256)
-def _limit(dtype: DataType, bits: int, op: str) -> int | None:
-    return dead_limit(dtype, float32_from_bits(bits), op=op)
+def _limit(dtype: DataType, lambd: Any, op: str) -> int | None:
+    if type(lambd) in (float, int, np.float32):
+        return _limit_of_number(dtype, lambd, op)
+    return dead_limit(dtype, as_scalar(lambd).to_float(), op=op)
+
+
+@lru_cache(maxsize=256, typed=True)  # typed: 1 and 1.0 are equal keys, and not always one λ
+def _limit_of_number(dtype: DataType, lambd: float, op: str) -> int | None:
+    return dead_limit(dtype, as_scalar(lambd).to_float(), op=op)
 
 
 def _select(values: Array, x: Array, limit: int | None, out: Array) -> None:
@@ -195,24 +202,33 @@ def _select(values: Array, x: Array, limit: int | None, out: Array) -> None:
         _select(np.ascontiguousarray(values), np.ascontiguousarray(x), limit, dense)
         out[...] = dense
         return
-    bits = np.dtype(f"u{x.dtype.itemsize}")
-    flat_values, flat_x, flat_out = (a.reshape(-1).view(bits) for a in (values, x, out))
-    magnitude = (1 << (8 * x.dtype.itemsize - 1)) - 1
-    fast = _fast_kernel()
-    workers = core_count() if x.size > _SERIAL else 1
-    kernel: Callable[..., None] = _tiles if fast is None else fast
-    mask, top = bits.type(magnitude), bits.type(limit)
-    if workers == 1:
-        kernel(flat_values, flat_x, mask, top, flat_out)
-        return
+    bits = _BITS[x.itemsize]
+    if x.ndim != 1:
+        values, x, out = values.reshape(-1), x.reshape(-1), out.reshape(-1)
+    values, x, out = values.view(bits), x.view(bits), out.view(bits)
+    fast = _fast_kernels()
+    if fast is None:
+        _numpy_road(values, x, limit, out)
+    elif x.size < _PARALLEL_FROM or not fast.parallel(values, x, limit, out):
+        fast.serial(values, x, limit, out)
+
+
+_BITS = {size: np.dtype(f"u{size}") for size in (2, 4)}
+
+
+def _numpy_road(values: Array, x: Array, limit: int, out: Array) -> None:
+    """`_tiles` on as many threads as pay."""
+    workers = core_count() if x.size >= _NUMPY_PARALLEL_FROM else 1
     share = -(-x.size // workers)
     share += -share % _TILE if share > _TILE else 0
-    cuts = [(a, min(a + share, x.size)) for a in range(0, x.size, share)]
+    cuts = [slice(a, a + share) for a in range(0, x.size, share)]
 
-    def part(cut: tuple[int, int]) -> None:
-        a, b = cut
-        kernel(flat_values[a:b], flat_x[a:b], mask, top, flat_out[a:b])
+    def part(cut: slice) -> None:
+        _tiles(values[cut], x[cut], limit, out[cut])
 
+    if len(cuts) == 1:
+        part(cuts[0])
+        return
     try:
         parts = _pool().map(part, cuts)
     except RuntimeError:  # the interpreter is ending: no more threads, but an exit function runs
@@ -220,8 +236,9 @@ def _select(values: Array, x: Array, limit: int | None, out: Array) -> None:
     list(parts)
 
 
-def _tiles(values: Array, x: Array, mask: Any, limit: Any, out: Array) -> None:
+def _tiles(values: Array, x: Array, limit: int, out: Array) -> None:
     """The NumPy road: three passes over one tile at a time, temporaries no larger than it."""
+    mask, top = x.dtype.type((1 << (8 * x.itemsize - 1)) - 1), x.dtype.type(limit)
     size = min(_TILE, x.size)
     magnitude = np.empty(size, x.dtype)
     alive = np.empty(size, np.bool_)
@@ -229,20 +246,20 @@ def _tiles(values: Array, x: Array, mask: Any, limit: Any, out: Array) -> None:
         stop = min(start + _TILE, x.size)
         part = magnitude[: stop - start]
         np.bitwise_and(x[start:stop], mask, out=part)
-        live = np.greater(part, limit, out=alive[: stop - start])
+        live = np.greater(part, top, out=alive[: stop - start])
         np.multiply(values[start:stop], live, out=out[start:stop])
 
 
 @cache
-def _fast_kernel() -> Callable[..., None] | None:
-    """One fused loop compiled by numba, when it is installed (`pip install .[fast]`)."""
+def _fast_kernels() -> ModuleType | None:
+    """The fused loops compiled by numba, when it is installed (`pip install .[fast]`)."""
     if os.environ.get("LABKIT_FAST", "1") == "0":
         return None
     try:
-        from labkit.op.fused import select
+        from labkit.op import fused
     except ImportError:
         return None
-    return select
+    return fused
 
 
 def core_count() -> int:
