@@ -193,7 +193,7 @@ def _limit_of_number(dtype: DataType, lambd: float, op: str) -> int | None:
 
 def _select(values: Array, x: Array, limit: int | None, out: Array) -> None:
     """Write `values` where x's magnitude pattern is above `limit`, else zero bits."""
-    if limit is None:
+    if limit is None or not x.size:
         if out is not values:
             out[...] = values
         return
