@@ -224,9 +224,7 @@ def _whole_notes(
     devices = sorted({kernel.device for kernel in kernels if kernel.device is not None})
     if len(devices) > 1:
         numbers = ", ".join(map(str, devices))
-        yield Text(
-            "the kernels of devices {numbers} are each compared on their own", numbers=numbers
-        )
+        yield Text("the kernels ran on devices {numbers}", numbers=numbers)
     runs = {part for file in summaries for part in file.parts if part.startswith("PROF_")}
     if len(runs) > 1:
         yield Text(
