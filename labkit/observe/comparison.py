@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import groupby
 
 from labkit.errors import LabError
@@ -89,10 +90,18 @@ class Comparison:
     @property
     def differences(self) -> tuple[Line, ...]:
         """The lines that differ."""
+        return self._differing
+
+    @cached_property
+    def _differing(self) -> tuple[Line, ...]:
         return tuple(line for line in self.lines if line.is_difference)
 
     def by_kernel(self) -> tuple[tuple[Line, ...], ...]:
         """The lines of each kernel, in order."""
+        return self._grouped
+
+    @cached_property
+    def _grouped(self) -> tuple[tuple[Line, ...], ...]:
         grouped = groupby(self.lines, lambda line: (line.where, line.kernel))
         return tuple(tuple(lines) for _kernel, lines in grouped)
 
