@@ -59,7 +59,7 @@ class Line:
         return self.verdict in (DIFFERS, MISSING, EXTRA)
 
     def __str__(self) -> str:
-        kernel = f"{_(self.where)}{_(': ')}{self.kernel}" if self.where else self.kernel
+        kernel = _at(self.where, self.kernel) if self.where else self.kernel
         told = _("{kernel}, {field}: predicted {predicted}, observed {observed}").format(
             kernel=kernel,
             field=_(self.field),
@@ -145,7 +145,7 @@ class Comparison:
         if len(places) > 1:
             odd = [where for where, found in places.items() if set(found) != {str(SAME)}]
             shown = (list(places) if len(places) <= MOST else odd)[:MOST]
-            told += [f"{_(where)}{_(': ')}{_counted(places[where])}" for where in shown]
+            told += [_at(where, _counted(places[where])) for where in shown]
             if len(shown) < len(places):
                 told.append(_more(len(places) - len(shown), _("places")))
         return "\n".join(told)
@@ -213,6 +213,10 @@ def _counted(found: Counter[str]) -> str:
         missing=found[str(MISSING)],
         extra=found[str(EXTRA)],
     )
+
+
+def _at(where: str, what: str) -> str:
+    return _("{where}: {note}").format(where=_(where), note=what)
 
 
 def _more(n: int, what: str) -> str:
