@@ -98,11 +98,12 @@ def observed_figure(view: Observed, theme: str | Palette = "light") -> Figure:
             words = "not a measurement"
             sheet.text(_RIGHT + told + 10, 120, words, colours.edge, size=Size.SMALL, bold=True)
         top = _TOP
+        tab = max([30.0, *(text_width(str(row.number), Size.HEAD, True) + 10 for row in rows)])
         for place, row in enumerate(rows):
             if _begins(rows, place):
                 sheet.text(_LEFT, top + 14, row.where, colours.ink, size=Size.SMALL, bold=True)
                 top += _HEAD
-            _row(sheet, row, top)
+            _row(sheet, row, top, tab)
             top += _STEP
         if not rows:
             words = "no kernel: the call launches nothing, and nothing was seen"
@@ -142,10 +143,10 @@ def _state(view: Observed) -> Text:
     )
 
 
-def _row(sheet: Sheet, row: KernelRow, top: float) -> None:
+def _row(sheet: Sheet, row: KernelRow, top: float, tab: float) -> None:
     colours = sheet.colours
-    _side(sheet, row, row.predicted, _LEFT, top)
-    _side(sheet, row, row.observed, _RIGHT, top)
+    _side(sheet, row, row.predicted, (_LEFT, top), tab)
+    _side(sheet, row, row.observed, (_RIGHT, top), tab)
     same = row.verdict == "same"
     middle = (_LEFT + _WIDE + _RIGHT) / 2
     ink = colours.check if same else colours.edge
@@ -154,21 +155,27 @@ def _row(sheet: Sheet, row: KernelRow, top: float) -> None:
     sheet.text(middle, top + 43, row.verdict, ink, size=Size.SMALL, align="center")
 
 
-def _side(sheet: Sheet, row: KernelRow, side: Side | None, left: float, top: float) -> None:
-    """A kernel as a box: number, op type, core; below, what goes in and comes out."""
+def _side(
+    sheet: Sheet, row: KernelRow, side: Side | None, at: tuple[float, float], tab: float
+) -> None:
+    """A kernel as a box: number, op type, core; below, what goes in and comes out.
+
+    `tab` is the width of the place for the number.
+    """
+    left, top = at
     colours = sheet.colours
     if side is None:
         sheet.box((left, top, _WIDE, _HIGH), colours.ground, colours.edge, dashed=True)
         words = "not observed" if left == _RIGHT else "not predicted"
-        at = (left + _WIDE / 2, top + _HIGH / 2 + 5)
-        sheet.text(*at, words, colours.edge, align="center")
+        middle = (left + _WIDE / 2, top + _HIGH / 2 + 5)
+        sheet.text(*middle, words, colours.edge, align="center")
         return
     sheet.box((left, top, _WIDE, _HIGH), colours.ground, colours.passes)
-    sheet.box((left, top, 30, _HIGH), colours.passes)
+    sheet.box((left, top, tab, _HIGH), colours.passes)
     number = str(row.number)
     ink = on(colours.passes, colours)
-    sheet.text(left + 15, top + 31, number, ink, size=Size.HEAD, bold=True, align="center")
-    right, begin = left + _WIDE - 8, left + 40.0
+    sheet.text(left + tab / 2, top + 31, number, ink, size=Size.HEAD, bold=True, align="center")
+    right, begin = left + _WIDE - 8, left + tab + 10.0
     x = begin + sheet.text(begin, top + 21, row.op_type, colours.ink, bold=True, room=200) + 10
     if side[0]:
         x = _part(sheet, row, 0, f"block dim {side[0]}", (x, top + 21), right) + 10

@@ -9,14 +9,34 @@ beginning or end is taken off before, and so are names that one side has only.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from itertools import islice
 from math import isqrt
 
-__all__ = ["align"]
+__all__ = ["Places", "align", "align_finely"]
+
+Places = list[tuple[int | None, int | None]]
+"""Pairs of places in both sequences; None where an element stands on one side only."""
 
 
-def align(left: Sequence[str], right: Sequence[str]) -> list[tuple[int | None, int | None]]:
+def align_finely(
+    fine: tuple[Sequence[int], Sequence[int]], left: Sequence[str], right: Sequence[str]
+) -> Places:
+    """As `align`, but what is the same by the finer labels stands together first."""
+    found: Places = []
+    a = b = 0
+    for i, j in [*align(*fine), (len(left), len(right))]:
+        if i is None or j is None:
+            continue
+        between = align(left[a:i], right[b:j]) if a < i or b < j else []
+        found += [(x if x is None else a + x, y if y is None else b + y) for x, y in between]
+        if i < len(left):
+            found.append((i, j))
+        a, b = i + 1, j + 1
+    return found
+
+
+def align(left: Sequence[Hashable], right: Sequence[Hashable]) -> Places:
     """Places of both sides in order; None where a name stands on the other side only.
 
     >>> align("abcd", "bcx")
@@ -34,7 +54,7 @@ def align(left: Sequence[str], right: Sequence[str]) -> list[tuple[int | None, i
     return list(_filled(pairs, len(left), len(right)))
 
 
-def _shared(left: Sequence[str], right: Sequence[str]) -> tuple[int, int]:
+def _shared(left: Sequence[Hashable], right: Sequence[Hashable]) -> tuple[int, int]:
     """How many are the same at the beginning and at the end; the longer of them comes first."""
     most = min(len(left), len(right))
     begin = end = 0
@@ -60,7 +80,7 @@ def _filled(
         i, j = a + 1, b + 1
 
 
-def _common(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
+def _common(a: Sequence[Hashable], b: Sequence[Hashable]) -> list[tuple[int, int]]:
     """The pairs of a longest common subsequence.
 
     Bit i of row j is 0 where a[:i+1] has one more in common with b[:j] than

@@ -36,28 +36,21 @@ from labkit.explain.calls import plan_of_call
 from labkit.language import Text
 from labkit.language import gettext as _
 from labkit.observe.comparison import (
-    DIFFERS,
     EXTRA,
     MISSING,
-    NOT_PREDICTED,
-    NOT_TAKEN,
     NOTHING,
-    SAME,
     Comparison,
     Line,
     ObservedDifference,
 )
-from labkit.observe.kernels import Observation, ObservedKernel
+from labkit.observe.fields import Told, fields_of, seen_key
+from labkit.observe.kernels import Observation
 from labkit.observe.matching import Match, Side, both_sides
 from labkit.observe.reasons import (
-    block_dim_why,
-    core_why,
     extra_why,
     missing_why,
-    own_tiling,
-    shape_text,
 )
-from labkit.op.plan import Launch, Plan
+from labkit.op.plan import Plan
 
 if TYPE_CHECKING:
     from labkit.host.twophase import Call
@@ -71,10 +64,6 @@ __all__ = [
 ]
 
 _KERNEL, _RUNS = Text("kernel"), Text("runs")
-_SIDES = {
-    "input": (Text("input shapes"), Text("input dtypes")),
-    "output": (Text("output shapes"), Text("output dtypes")),
-}
 
 
 def plan_that_ran(call: Call | Plan) -> Plan:
@@ -142,7 +131,7 @@ class _Lines:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.known: dict[Any, list[_Told]] = {}
+        self.known: dict[Any, list[Told]] = {}
 
     def of(self, side: Side) -> Iterator[Line]:
         """The lines of one device and stream."""
@@ -154,10 +143,10 @@ class _Lines:
             for told in self.known[key]:
                 yield Line(name, *told, side.where)
 
-    def _compared(self, match: Match) -> list[_Told]:
+    def _compared(self, match: Match) -> list[Told]:
         launch, kernel = match.launch, match.kernel
         if launch is not None and kernel is not None:
-            return _fields(launch, kernel, self.plan)
+            return fields_of(launch, kernel, self.plan)
         if launch is not None:
             return [(_KERNEL, _RUNS, NOTHING, MISSING, missing_why(launch, self.plan))]
         assert kernel is not None
@@ -166,65 +155,5 @@ class _Lines:
 
 def _alike(match: Match) -> Any:
     """What decides the lines of a match."""
-    seen = match.kernel
-    told = seen and (
-        *(seen.op_type, seen.core, seen.task_type, seen.block_dim),
-        *(seen.input_shapes, seen.input_dtypes, seen.output_shapes, seen.output_dtypes),
-    )
+    told = match.kernel and seen_key(match.kernel)
     return id(match.launch), told
-
-
-_Told = tuple[str, str, str, str, str]
-"""A line without its kernel: field, predicted, observed, verdict, why."""
-
-
-def _fields(launch: Launch, kernel: ObservedKernel, plan: Plan) -> list[_Told]:
-    tensors = [operand for operand in launch.inputs if operand.const is None]
-    core = kernel.core or kernel.task_type or None  # another word than those known is another core
-    lines = [_line(Text("core"), launch.core, core, core_why(kernel), _core_words(kernel))]
-    tiling = own_tiling(launch, plan)
-    why = block_dim_why(kernel.block_dim, tiling) if tiling and kernel.block_dim else ""
-    blocks = tiling.block_dim if tiling else None
-    lines.append(_line(Text("block dim"), blocks, kernel.block_dim, why))
-    for side, operands in (("input", tensors), ("output", list(launch.outputs))):
-        shapes = tuple(operand.shape for operand in operands)
-        dtypes = tuple(operand.dtype.short for operand in operands)
-        seen_shapes = _of_tensors(getattr(kernel, f"{side}_shapes"), len(shapes))
-        seen_dtypes = _of_tensors(getattr(kernel, f"{side}_dtypes"), len(dtypes))
-        lines.append(_line(_SIDES[side][0], shapes, seen_shapes))
-        lines.append(_line(_SIDES[side][1], dtypes, seen_dtypes))
-    return lines
-
-
-def _of_tensors(seen: tuple[Any, ...] | None, count: int) -> tuple[Any, ...] | None:
-    """What was seen of the tensors; operands on the host stand behind them."""
-    return None if seen is None else seen[:count]
-
-
-def _line(field: str, predicted: Any, seen: Any, why: str = "", seen_words: str = "") -> _Told:
-    told, found = _words(predicted), seen_words or _words(seen)
-    if predicted is None:
-        return field, NOTHING, found, NOT_PREDICTED, ""
-    if seen is None:
-        return field, told, found, NOT_TAKEN, ""
-    if predicted == seen:
-        return field, told, found, SAME, ""
-    return field, told, found, DIFFERS, why
-
-
-def _core_words(kernel: ObservedKernel) -> str:
-    """The core as a plan names it, with the source's own word where that is another."""
-    if kernel.core is None:
-        return kernel.task_type or NOTHING
-    if kernel.task_type in ("", kernel.core):
-        return kernel.core
-    return f"{kernel.core} ({kernel.task_type})"
-
-
-def _words(value: Any) -> str:
-    if value is None:
-        return NOTHING
-    if isinstance(value, tuple):
-        parts = (shape_text(part) if isinstance(part, tuple) else str(part) for part in value)
-        return "; ".join(parts)
-    return str(value)

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from labkit.errors import LabValueError
 from labkit.language import Text
 from labkit.language import gettext as _
-from labkit.observe.align import align
+from labkit.observe.align import align_finely
+from labkit.observe.fields import alike, seen_key
 from labkit.observe.kernels import Observation, ObservedKernel
 from labkit.op.plan import Launch, Plan
 
@@ -70,14 +71,14 @@ def both_sides(plan: Plan, observed: Observation, calls: int) -> tuple[Side, ...
     keys = sorted(places, key=lambda key: [(part is not None, part or 0) for part in key])
     if len(keys) < 2:
         seen = places[keys[0]] if keys else []
-        return (Side("", calls, _matches(once * calls, seen), _notes(once, seen, calls)),)
+        return (Side("", calls, _matches(plan, once, calls, seen), _notes(once, seen, calls)),)
     counts = [_whole_calls(once, places[key]) for key in keys]
     spread = all(counts) and sum(counts) == calls
     return tuple(
         Side(
             _where(*key),
             count if spread else calls,
-            _matches(once * (count if spread else calls), places[key]),
+            _matches(plan, once, count if spread else calls, places[key]),
             () if spread else _notes(once, places[key], calls),
         )
         for key, count in zip(keys, counts)
@@ -114,12 +115,33 @@ def _where(device: int | None, stream: int | None) -> Text:
     return Text("device {device}, stream {stream}", device=device, stream=stream)
 
 
-def _matches(launches: Sequence[Launch], kernels: Sequence[ObservedKernel]) -> tuple[Match, ...]:
+def _matches(
+    plan: Plan, once: Sequence[Launch], calls: int, kernels: Sequence[ObservedKernel]
+) -> tuple[Match, ...]:
+    """Kernels beside the launches that they are like, then beside those of their op type."""
+    kinds: dict[object, int] = {}
+    labels: dict[object, int] = {}
+    for launch in once:
+        kinds.setdefault(_kind(launch), len(kinds))
+    for kernel in kernels:
+        key = seen_key(kernel)
+        if key not in labels:
+            like = {kinds[_kind(launch)] for launch in once if alike(launch, kernel, plan)}
+            labels[key] = like.pop() if len(like) == 1 else -1  # it may be one or another
+    launches = [*once] * calls
+    fine = [kinds[_kind(x)] for x in once] * calls, [labels[seen_key(x)] for x in kernels]
     names = [launch.op_type for launch in launches], [kernel.op_type for kernel in kernels]
     return tuple(
         Match(number, None if a is None else launches[a], None if b is None else kernels[b])
-        for number, (a, b) in enumerate(align(*names), 1)
+        for number, (a, b) in enumerate(align_finely(fine, *names), 1)
     )
+
+
+def _kind(launch: Launch) -> object:
+    """Launches of one kind cannot be told apart in a profile."""
+    tensors = [operand for operand in launch.inputs if operand.const is None]
+    told = [[(x.shape, x.dtype.short) for x in side] for side in (tensors, launch.outputs)]
+    return launch.op_type, launch.core, repr(told)
 
 
 def _whole_calls(once: Sequence[Launch], kernels: Sequence[ObservedKernel]) -> int:
