@@ -19,10 +19,10 @@ from labkit.observe.fields import alike, seen_key
 from labkit.observe.kernels import Observation, ObservedKernel
 from labkit.op.plan import Launch, Plan
 
-__all__ = ["MOST_CALLS", "Match", "Side", "both_sides"]
+__all__ = ["MOST", "Match", "Side", "both_sides"]
 
-MOST_CALLS = 1_000_000
-"""More calls than these are a slip of the keyboard, and no memory holds their kernels."""
+MOST = 2_000_000
+"""More kernels are not predicted: so many calls are a slip of the keyboard."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,32 +57,39 @@ def both_sides(plan: Plan, observed: Observation, calls: int) -> tuple[Side, ...
 
     A copy task of the runtime is no kernel, and no op_summary lists it.
     """
-    if not 1 <= calls <= MOST_CALLS:
-        if calls < 1:
-            raise LabValueError(_("calls is {n}; right would be at least 1").format(n=calls))
-        raise LabValueError(
-            _("calls is more than {most}; right would be how often the call ran").format(
-                most=MOST_CALLS
-            )
-        )
+    if calls < 1:
+        raise LabValueError(_("calls is {n}; right would be at least 1").format(n=_count(calls)))
     once = [launch for launch in plan.launches if launch.core != "RTS"]
     kernels = [x for x in observed.of(plan.operator).kernels if x.core != "RTS"]
     places = _places(kernels)
     keys = sorted(places, key=lambda key: [(part is not None, part or 0) for part in key])
+    counts = [_whole_calls(once, places[key]) for key in keys]
+    spread = len(keys) > 1 and all(counts) and sum(counts) == calls
+    if not spread and calls * len(once) * max(1, len(keys)) > MOST:
+        raise LabValueError(
+            _(
+                "{n} calls on each of {pairs} pairs of device and stream are more than {most} "
+                "kernels; right would be fewer calls, or one device and stream"
+            ).format(n=_count(calls), pairs=max(1, len(keys)), most=MOST)
+        )
+    matcher = _Matcher(plan, once)
     if len(keys) < 2:
         seen = places[keys[0]] if keys else []
-        return (Side("", calls, _matches(plan, once, calls, seen), _notes(once, seen, calls)),)
-    counts = [_whole_calls(once, places[key]) for key in keys]
-    spread = all(counts) and sum(counts) == calls
+        return (Side("", calls, matcher.matches(calls, seen), _notes(once, seen, calls)),)
     return tuple(
         Side(
             _where(*key),
             count if spread else calls,
-            _matches(plan, once, count if spread else calls, places[key]),
+            matcher.matches(count if spread else calls, places[key]),
             () if spread else _notes(once, places[key], calls),
         )
         for key, count in zip(keys, counts)
     )
+
+
+def _count(number: int) -> str:
+    """A number that was given, however long."""
+    return str(number) if abs(number) < 10**18 else _("very large")
 
 
 _Key = tuple[int | None, int | None]
@@ -97,6 +104,9 @@ def _places(kernels: Sequence[ObservedKernel]) -> dict[_Key, list[ObservedKernel
     whole = [key for key in told if None not in key]
     home: dict[_Key, _Key] = {}
     for key in told:
+        if None not in key:
+            home[key] = key
+            continue
         fits = [pair for pair in whole if all(a in (None, b) for a, b in zip(key, pair))]
         home[key] = fits[0] if len(fits) == 1 else key
     places: dict[_Key, list[ObservedKernel]] = {}
@@ -115,26 +125,37 @@ def _where(device: int | None, stream: int | None) -> Text:
     return Text("device {device}, stream {stream}", device=device, stream=stream)
 
 
-def _matches(
-    plan: Plan, once: Sequence[Launch], calls: int, kernels: Sequence[ObservedKernel]
-) -> tuple[Match, ...]:
-    """Kernels beside the launches that they are like, then beside those of their op type."""
-    kinds: dict[object, int] = {}
-    labels: dict[object, int] = {}
-    for launch in once:
-        kinds.setdefault(_kind(launch), len(kinds))
-    for kernel in kernels:
+class _Matcher:
+    """Lays kernels beside launches: those that are alike first, then those of one op type."""
+
+    def __init__(self, plan: Plan, once: Sequence[Launch]) -> None:
+        self.plan, self.once = plan, once
+        kinds: dict[object, int] = {}
+        self.kinds = [kinds.setdefault(_kind(launch), len(kinds)) for launch in once]
+        self.labels: dict[object, int] = {}
+
+    def matches(self, calls: int, kernels: Sequence[ObservedKernel]) -> tuple[Match, ...]:
+        """The launches of so many calls and the kernels of one device and stream."""
+        calls = min(calls, MOST)  # also where a call launches nothing
+        launches = [*self.once] * calls
+        fine = self.kinds * calls, [self._label(kernel) for kernel in kernels]
+        names = [launch.op_type for launch in launches], [kernel.op_type for kernel in kernels]
+        return tuple(
+            Match(number, None if a is None else launches[a], None if b is None else kernels[b])
+            for number, (a, b) in enumerate(align_finely(fine, *names), 1)
+        )
+
+    def _label(self, kernel: ObservedKernel) -> int:
+        """The kind of launch that a kernel is like; -1 for none, or where it may be several."""
         key = seen_key(kernel)
-        if key not in labels:
-            like = {kinds[_kind(launch)] for launch in once if alike(launch, kernel, plan)}
-            labels[key] = like.pop() if len(like) == 1 else -1  # it may be one or another
-    launches = [*once] * calls
-    fine = [kinds[_kind(x)] for x in once] * calls, [labels[seen_key(x)] for x in kernels]
-    names = [launch.op_type for launch in launches], [kernel.op_type for kernel in kernels]
-    return tuple(
-        Match(number, None if a is None else launches[a], None if b is None else kernels[b])
-        for number, (a, b) in enumerate(align_finely(fine, *names), 1)
-    )
+        if key not in self.labels:
+            like = {
+                kind
+                for kind, launch in zip(self.kinds, self.once)
+                if alike(launch, kernel, self.plan)
+            }
+            self.labels[key] = like.pop() if len(like) == 1 else -1
+        return self.labels[key]
 
 
 def _kind(launch: Launch) -> object:
