@@ -24,6 +24,7 @@ QUESTION = Text("Did the machine do what was predicted?")
 _LEFT, _WIDE, _HIGH, _STEP = 20, 396, 52, 64
 _RIGHT = WIDTH - _LEFT - _WIDE
 _TOP = 140
+_HEAD = 22
 _VERDICTS = {"same": "=", "differs": "≠", "missing": "?", "extra": "?"}
 
 
@@ -38,6 +39,7 @@ class KernelRow:
     A side is four texts (block dim, core, inputs, outputs; empty where not
     told), or None where the kernel is not. `differs` are the places of the
     texts that are not the same; `verdict` is same, differs, missing or extra.
+    `where` names device and stream where there are several.
     """
 
     number: int
@@ -46,6 +48,7 @@ class KernelRow:
     observed: Side | None
     verdict: str
     differs: frozenset[int] = frozenset()
+    where: str = ""
 
 
 @dataclass(frozen=True)
@@ -74,8 +77,9 @@ def drawn_rows(view: Observed) -> tuple[KernelRow, ...]:
     """The kernels that have room: all, or the differing ones and the first of the others."""
     if len(view.rows) <= MOST:
         return view.rows
-    ranked = sorted(view.rows, key=lambda row: (row.verdict == "same", row.number))
-    return tuple(sorted(ranked[:MOST], key=lambda row: row.number))
+    places = range(len(view.rows))
+    ranked = sorted(places, key=lambda place: view.rows[place].verdict == "same")
+    return tuple(view.rows[place] for place in sorted(ranked[:MOST]))
 
 
 def observed_figure(view: Observed, theme: str | Palette = "light") -> Figure:
@@ -83,7 +87,8 @@ def observed_figure(view: Observed, theme: str | Palette = "light") -> Figure:
     with DRAWING:
         rows = drawn_rows(view)
         left_out = len(view.rows) - len(rows)
-        end = _TOP + _STEP * max(1, len(rows)) + (18 if left_out else 0)
+        heads = sum(_begins(rows, place) for place in range(len(rows)))
+        end = _TOP + _STEP * max(1, len(rows)) + _HEAD * heads + (18 if left_out else 0)
         sheet = Sheet(end + 60, theme)
         colours = sheet.colours
         sheet.head(QUESTION, _state(view), Text("observed: {source}", source=view.source))
@@ -92,8 +97,14 @@ def observed_figure(view: Observed, theme: str | Palette = "light") -> Figure:
         if not view.measured:
             words = "not a measurement"
             sheet.text(_RIGHT + told + 10, 120, words, colours.edge, size=Size.SMALL, bold=True)
+        top = _TOP
+        tab = max([30.0, *(text_width(str(row.number), Size.HEAD, True) + 10 for row in rows)])
         for place, row in enumerate(rows):
-            _row(sheet, row, _TOP + _STEP * place)
+            if _begins(rows, place):
+                sheet.text(_LEFT, top + 14, row.where, colours.ink, size=Size.SMALL, bold=True)
+                top += _HEAD
+            _row(sheet, row, top, tab)
+            top += _STEP
         if not rows:
             words = "no kernel: the call launches nothing, and nothing was seen"
             sheet.text(_LEFT, _TOP + 26, words, colours.muted)
@@ -102,6 +113,12 @@ def observed_figure(view: Observed, theme: str | Palette = "light") -> Figure:
             sheet.text(_LEFT, end - 8, words, colours.muted, size=Size.SMALL)
         _unseen(sheet, view, end + 8)
         return sheet.figure
+
+
+def _begins(rows: Sequence[KernelRow], place: int) -> bool:
+    """Whether the kernels of another device or stream begin here, and are named."""
+    where = rows[place].where
+    return bool(where) and (place == 0 or rows[place - 1].where != where)
 
 
 def _state(view: Observed) -> Text:
@@ -126,10 +143,10 @@ def _state(view: Observed) -> Text:
     )
 
 
-def _row(sheet: Sheet, row: KernelRow, top: float) -> None:
+def _row(sheet: Sheet, row: KernelRow, top: float, tab: float) -> None:
     colours = sheet.colours
-    _side(sheet, row, row.predicted, _LEFT, top)
-    _side(sheet, row, row.observed, _RIGHT, top)
+    _side(sheet, row, row.predicted, (_LEFT, top), tab)
+    _side(sheet, row, row.observed, (_RIGHT, top), tab)
     same = row.verdict == "same"
     middle = (_LEFT + _WIDE + _RIGHT) / 2
     ink = colours.check if same else colours.edge
@@ -138,21 +155,27 @@ def _row(sheet: Sheet, row: KernelRow, top: float) -> None:
     sheet.text(middle, top + 43, row.verdict, ink, size=Size.SMALL, align="center")
 
 
-def _side(sheet: Sheet, row: KernelRow, side: Side | None, left: float, top: float) -> None:
-    """A kernel as a box: number, op type, core; below, what goes in and comes out."""
+def _side(
+    sheet: Sheet, row: KernelRow, side: Side | None, at: tuple[float, float], tab: float
+) -> None:
+    """A kernel as a box: number, op type, core; below, what goes in and comes out.
+
+    `tab` is the width of the place for the number.
+    """
+    left, top = at
     colours = sheet.colours
     if side is None:
         sheet.box((left, top, _WIDE, _HIGH), colours.ground, colours.edge, dashed=True)
         words = "not observed" if left == _RIGHT else "not predicted"
-        at = (left + _WIDE / 2, top + _HIGH / 2 + 5)
-        sheet.text(*at, words, colours.edge, align="center")
+        middle = (left + _WIDE / 2, top + _HIGH / 2 + 5)
+        sheet.text(*middle, words, colours.edge, align="center")
         return
     sheet.box((left, top, _WIDE, _HIGH), colours.ground, colours.passes)
-    sheet.box((left, top, 30, _HIGH), colours.passes)
+    sheet.box((left, top, tab, _HIGH), colours.passes)
     number = str(row.number)
     ink = on(colours.passes, colours)
-    sheet.text(left + 15, top + 31, number, ink, size=Size.HEAD, bold=True, align="center")
-    right, begin = left + _WIDE - 8, left + 40.0
+    sheet.text(left + tab / 2, top + 31, number, ink, size=Size.HEAD, bold=True, align="center")
+    right, begin = left + _WIDE - 8, left + tab + 10.0
     x = begin + sheet.text(begin, top + 21, row.op_type, colours.ink, bold=True, room=200) + 10
     if side[0]:
         x = _part(sheet, row, 0, f"block dim {side[0]}", (x, top + 21), right) + 10
@@ -200,7 +223,14 @@ def observed_alt_text(view: Observed) -> str:
         _(QUESTION),
         _("{state}; observed is: {source}.").format(state=_(_state(view)), source=_(view.source)),
     ]
-    told += [_row_told(row) for row in drawn_rows(view)]
+    rows = drawn_rows(view)
+    for place, row in enumerate(rows):
+        if _begins(rows, place):
+            told.append(_("On {where}:").format(where=_(row.where)))
+        told.append(_row_told(row))
+    if len(rows) < len(view.rows):
+        left = len(view.rows) - len(rows)
+        told.append(_("{n} more kernels, not told here.").format(n=left))
     if view.unseen:
         told.append(_("In no profile: {parts}.").format(parts=_joined(view.unseen)))
     return plain(" ".join(told))

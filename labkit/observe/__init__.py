@@ -20,8 +20,9 @@ from __future__ import annotations
 from labkit.observe.again import call_script, observe
 from labkit.observe.compare import Comparison, Line, ObservedDifference, compare
 from labkit.observe.kernels import Observation, ObservedKernel
+from labkit.observe.logs import read_log
 from labkit.observe.msprof import profile
-from labkit.observe.plog import LoggedCall, LogLine, calls, observe_log, read_log
+from labkit.observe.plog import LoggedCall, LogLine, calls, observe_log
 from labkit.observe.profile import ProfileError, read_profile
 from labkit.observe.software import observe_software
 from labkit.observe.unseen import Unseen, unseen

@@ -28,8 +28,7 @@ kernel            field          predicted     observed      verdict
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from labkit.errors import LabValueError
@@ -37,27 +36,21 @@ from labkit.explain.calls import plan_of_call
 from labkit.language import Text
 from labkit.language import gettext as _
 from labkit.observe.comparison import (
-    DIFFERS,
     EXTRA,
     MISSING,
-    NOT_PREDICTED,
-    NOT_TAKEN,
     NOTHING,
-    SAME,
     Comparison,
     Line,
     ObservedDifference,
 )
-from labkit.observe.kernels import Observation, ObservedKernel
+from labkit.observe.fields import Told, fields_of, seen_key
+from labkit.observe.kernels import Observation
+from labkit.observe.matching import Match, Side, both_sides
 from labkit.observe.reasons import (
-    block_dim_why,
-    core_why,
     extra_why,
     missing_why,
-    own_tiling,
-    shape_text,
 )
-from labkit.op.plan import Launch, Plan
+from labkit.op.plan import Plan
 
 if TYPE_CHECKING:
     from labkit.host.twophase import Call
@@ -66,16 +59,11 @@ __all__ = [
     "Comparison",
     "Line",
     "ObservedDifference",
-    "both_sides",
     "compare",
     "plan_that_ran",
 ]
 
 _KERNEL, _RUNS = Text("kernel"), Text("runs")
-_SIDES = {
-    "input": (Text("input shapes"), Text("input dtypes")),
-    "output": (Text("output shapes"), Text("output dtypes")),
-}
 
 
 def plan_that_ran(call: Call | Plan) -> Plan:
@@ -88,114 +76,84 @@ def plan_that_ran(call: Call | Plan) -> Plan:
     return plan
 
 
-def compare(call: Call | Plan, observed: Observation, *, calls: int = 1) -> Comparison:
+def compare(
+    call: Call | Plan,
+    observed: Observation,
+    *,
+    calls: int = 1,
+    device: int | None = None,
+    stream: int | None = None,
+) -> Comparison:
     """Lay the kernels that a call should launch beside those that a source reports.
 
     `call` is a call that was made or a plan, `calls` how often it ran while the
-    source was looking. Kernels of other operators are left out by their names.
-    Raises `LabValueError` for a call that failed, since nothing ran then, and for
-    fewer calls than one.
+    source was looking. Kernels of other operators are left out by their names,
+    and with `device` and `stream` those of other devices and streams; without,
+    each pair of device and stream is compared on its own, and `calls` is counted
+    for each pair (or for all, where together they hold so many whole calls).
+    Raises `LabValueError` for a call that failed, since nothing ran then, for
+    fewer calls than one, and for a device or stream that is not there.
     """
-    if calls < 1:
-        raise LabValueError(_("calls is {n}; right would be at least 1").format(n=calls))
     plan = plan_that_ran(call)
-    launches, kept = both_sides(plan, observed, calls)
-    matcher = difflib.SequenceMatcher(
-        None, [x.op_type for x in launches], [k.op_type for k in kept], autojunk=False
-    )
-    lines: list[Line] = []
-    number = 0
-    for tag, a, b, c, d in matcher.get_opcodes():
-        if tag == "equal":
-            for launch, kernel in zip(launches[a:b], kept[c:d]):
-                number += 1
-                lines += _fields(f"{number} {launch.op_type}", launch, kernel, plan)
-            continue
-        for launch in launches[a:b]:
-            number += 1
-            why = missing_why(launch, plan)
-            lines.append(Line(f"{number} {launch.op_type}", _KERNEL, _RUNS, NOTHING, MISSING, why))
-        for kernel in kept[c:d]:
-            number += 1
-            why = extra_why(kernel)
-            lines.append(Line(f"{number} {kernel.op_type}", _KERNEL, NOTHING, _RUNS, EXTRA, why))
-    notes = (*observed.notes, *_notes(launches[: len(launches) // calls], kept, calls))
-    return Comparison(observed.source, observed.measured, tuple(lines), notes)
+    chosen = observed.on(device, stream)
+    sides = both_sides(plan, chosen, calls)
+    made = _Lines(plan)
+    lines = tuple(line for side in sides for line in made.of(side))
+    notes = (*chosen.notes, *_notes(sides, calls))
+    return Comparison(chosen.source, chosen.measured, lines, notes)
 
 
-def both_sides(
-    plan: Plan, observed: Observation, calls: int = 1
-) -> tuple[list[Launch], list[ObservedKernel]]:
-    """The launches of so many calls, and the kernels seen that belong to the operator.
-
-    A copy task of the runtime is no kernel, and no op_summary lists it.
-    """
-    launches = [launch for launch in plan.launches if launch.core != "RTS"]
-    kept = [kernel for kernel in observed.of(plan.operator).kernels if kernel.core != "RTS"]
-    return launches * calls, kept
-
-
-def _notes(once: Sequence[Launch], kept: Sequence[ObservedKernel], calls: int) -> list[str]:
-    """What is wrong with the whole rather than with a kernel."""
-    if once and not kept:
-        return [Text("the source has no kernel of this operator at all")]
-    times = len(kept) // len(once) if once else 0
-    names = [kernel.op_type for kernel in kept]
-    if times > 1 and times != calls and names == [x.op_type for x in once] * times:
-        return [Text("these are the kernels of {n} calls: compare with calls={n}", n=times)]
-    return []
-
-
-def _fields(name: str, launch: Launch, kernel: ObservedKernel, plan: Plan) -> list[Line]:
-    tensors = [operand for operand in launch.inputs if operand.const is None]
-    lines = [
-        _line(name, Text("core"), launch.core, kernel.core, core_why(kernel), _core_words(kernel))
-    ]
-    tiling = own_tiling(launch, plan)
-    why = block_dim_why(kernel.block_dim, tiling) if tiling and kernel.block_dim else ""
-    blocks = tiling.block_dim if tiling else None
-    lines.append(_line(name, Text("block dim"), blocks, kernel.block_dim, why))
-    for side, operands in (("input", tensors), ("output", list(launch.outputs))):
-        shapes = tuple(operand.shape for operand in operands)
-        dtypes = tuple(operand.dtype.short for operand in operands)
-        seen_shapes = _of_tensors(getattr(kernel, f"{side}_shapes"), len(shapes))
-        seen_dtypes = _of_tensors(getattr(kernel, f"{side}_dtypes"), len(dtypes))
-        lines.append(_line(name, _SIDES[side][0], shapes, seen_shapes))
-        lines.append(_line(name, _SIDES[side][1], dtypes, seen_dtypes))
-    return lines
+def _notes(sides: Sequence[Side], calls: int) -> Iterator[str]:
+    """The notes of the sides, each once where it is the same for all."""
+    if len(sides) == 1:
+        yield from sides[0].notes
+        return
+    if any(side.calls != calls for side in sides):
+        yield Text(
+            "the {n} calls are counted over {pairs} pairs of device and stream together",
+            n=calls,
+            pairs=len(sides),
+        )
+    else:
+        yield Text(
+            "each of {pairs} pairs of device and stream is compared on its own", pairs=len(sides)
+        )
+    if len({side.notes for side in sides}) == 1:
+        yield from sides[0].notes
+        return
+    for side in sides:
+        for note in side.notes:
+            yield Text("{where}: {note}", where=side.where, note=note)
 
 
-def _of_tensors(seen: tuple[Any, ...] | None, count: int) -> tuple[Any, ...] | None:
-    """What was seen of the tensors; operands on the host stand behind them."""
-    return None if seen is None else seen[:count]
+class _Lines:
+    """Makes the lines of kernels; those of the same launch and kernel are compared once."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.known: dict[Any, list[Told]] = {}
+
+    def of(self, side: Side) -> Iterator[Line]:
+        """The lines of one device and stream."""
+        for match in side.matches:
+            name = f"{match.number} {match.op_type}"
+            key = _alike(match)
+            if key not in self.known:
+                self.known[key] = self._compared(match)
+            for told in self.known[key]:
+                yield Line(name, *told, side.where)
+
+    def _compared(self, match: Match) -> list[Told]:
+        launch, kernel = match.launch, match.kernel
+        if launch is not None and kernel is not None:
+            return fields_of(launch, kernel, self.plan)
+        if launch is not None:
+            return [(_KERNEL, _RUNS, NOTHING, MISSING, missing_why(launch, self.plan))]
+        assert kernel is not None
+        return [(_KERNEL, NOTHING, _RUNS, EXTRA, extra_why(kernel))]
 
 
-def _line(
-    name: str, field: str, predicted: Any, seen: Any, why: str = "", seen_words: str = ""
-) -> Line:
-    told, found = _words(predicted), seen_words or _words(seen)
-    if predicted is None:
-        return Line(name, field, NOTHING, found, NOT_PREDICTED)
-    if seen is None:
-        return Line(name, field, told, found, NOT_TAKEN)
-    if predicted == seen:
-        return Line(name, field, told, found, SAME)
-    return Line(name, field, told, found, DIFFERS, why)
-
-
-def _core_words(kernel: ObservedKernel) -> str:
-    """The core as a plan names it, with the source's own word where that is another."""
-    if kernel.core is None:
-        return kernel.task_type or NOTHING
-    if kernel.task_type in ("", kernel.core):
-        return kernel.core
-    return f"{kernel.core} ({kernel.task_type})"
-
-
-def _words(value: Any) -> str:
-    if value is None:
-        return NOTHING
-    if isinstance(value, tuple):
-        parts = (shape_text(part) if isinstance(part, tuple) else str(part) for part in value)
-        return "; ".join(parts)
-    return str(value)
+def _alike(match: Match) -> Any:
+    """What decides the lines of a match."""
+    told = match.kernel and seen_key(match.kernel)
+    return id(match.launch), told

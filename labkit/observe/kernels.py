@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from labkit.errors import LabValueError
 from labkit.language import gettext as _
 from labkit.op.plan import Launch
 
@@ -112,3 +113,32 @@ class Observation:
             if not kernel.name or kernel.name.split("_")[0] == operator
         )
         return replace(self, kernels=kept)
+
+    def on(self, device: int | None = None, stream: int | None = None) -> Observation:
+        """Only what ran on a device and a stream; None takes all.
+
+        Raises `LabValueError` where there is nothing on it, with what there is.
+        """
+        kept = self
+        for name, wanted in (("device", device), ("stream", stream)):
+            if wanted is None:
+                continue
+            here = [getattr(kernel, name) for kernel in kept.kernels]
+            if wanted not in here:
+                raise _not_here(name, wanted, sorted({n for n in here if n is not None}))
+            kernels = tuple(kernel for kernel, n in zip(kept.kernels, here) if n == wanted)
+            kept = replace(kept, kernels=kernels)
+        return kept
+
+
+def _not_here(name: str, wanted: int, there: list[int]) -> LabValueError:
+    told = ", ".join(map(str, there[:20])) + (", ..." if len(there) > 20 else "")
+    if not there:
+        return LabValueError(
+            _("the source does not tell on which {name} a kernel ran").format(name=name)
+        )
+    return LabValueError(
+        _("no kernel ran on {name} {n}; right would be one of {numbers}").format(
+            name=name, n=wanted, numbers=told
+        )
+    )

@@ -12,9 +12,11 @@ from labkit.draw.time_stack import CallTime, time_alt_text, time_figure
 from labkit.errors import LabValueError
 from labkit.language import Text
 from labkit.language import gettext as _
-from labkit.observe.compare import both_sides, compare, plan_that_ran
+from labkit.observe.compare import compare, plan_that_ran
 from labkit.observe.comparison import DIFFERS, EXTRA, MISSING, SAME, Comparison
 from labkit.observe.kernels import Observation, ObservedKernel
+from labkit.observe.matching import Side as Place
+from labkit.observe.matching import both_sides
 from labkit.observe.reasons import own_tiling, shape_text
 from labkit.observe.timing import Timing
 from labkit.observe.unseen import unseen
@@ -34,11 +36,18 @@ _FIELDS = (
 """The fields of a comparison that each text of a row stands for."""
 
 
-def comparison_view(call: Call | Plan, observed: Observation, *, calls: int = 1) -> Observed:
-    """What the picture of a comparison shows."""
+def comparison_view(
+    call: Call | Plan,
+    observed: Observation,
+    *,
+    calls: int = 1,
+    device: int | None = None,
+    stream: int | None = None,
+) -> Observed:
+    """What the picture of a comparison shows; takes what `compare` takes."""
     plan = plan_that_ran(call)
-    compared = compare(plan, observed, calls=calls)
-    launches, kernels = both_sides(plan, observed, calls)
+    compared = compare(plan, observed, calls=calls, device=device, stream=stream)
+    places = both_sides(plan, observed.on(device, stream), calls)
     hidden = unseen(plan)
     parts: list[str] = [Text("{n} steps of L2", n=len(hidden.checks))]
     if hidden.skipped:
@@ -52,36 +61,32 @@ def comparison_view(call: Call | Plan, observed: Observation, *, calls: int = 1)
         chip=plan.soc.name,
         source=compared.source,
         measured=compared.measured,
-        rows=tuple(_rows(compared, launches, kernels, plan)),
+        rows=tuple(_rows(compared, places, plan)),
         unseen=tuple(parts),
     )
 
 
-def comparison_picture(call: Call | Plan, observed: Observation, *, calls: int = 1) -> Shown:
+def comparison_picture(call: Call | Plan, observed: Observation, **how: int | None) -> Shown:
     """Predicted and observed kernels side by side; takes what `compare` takes."""
-    view = comparison_view(call, observed, calls=calls)
+    view = comparison_view(call, observed, **how)  # type: ignore[arg-type]
     return show(observed_figure(view), observed_alt_text(view))
 
 
-def _rows(
-    compared: Comparison, launches: Sequence[Launch], kernels: Sequence[ObservedKernel], plan: Plan
-) -> Iterator[KernelRow]:
-    """A row for each kernel; launches and kernels stand in the lines in their own order."""
-    foreseen, seen = iter(launches), iter(kernels)
-    for lines in compared.by_kernel():
-        number, _space, op_type = lines[0].kernel.partition(" ")
-        verdict = lines[0].verdict
-        launch = None if verdict == EXTRA else next(foreseen)
-        kernel = None if verdict == MISSING else next(seen)
-        left = _foreseen(launch, plan) if launch else None
-        right = _seen(kernel, launch) if kernel else None
+def _rows(compared: Comparison, places: Sequence[Place], plan: Plan) -> Iterator[KernelRow]:
+    """A row for each kernel, in the order of the comparison's lines."""
+    matches = ((place.where, match) for place in places for match in place.matches)
+    for (where, match), lines in zip(matches, compared.by_kernel()):
+        left = _foreseen(match.launch, plan) if match.launch else None
+        right = _seen(match.kernel, match.launch) if match.kernel else None
         differing = {line.field for line in lines if line.is_difference}
         differs = frozenset(
             place for place, fields in enumerate(_FIELDS) if differing.intersection(fields)
         )
+        verdict = lines[0].verdict
         if verdict not in (MISSING, EXTRA):
             verdict = DIFFERS if differs else SAME
-        yield KernelRow(int(number), op_type, left, right, str(verdict), differs)
+        op_type = match.op_type
+        yield KernelRow(match.number, op_type, left, right, str(verdict), differs, where)
 
 
 def _foreseen(launch: Launch, plan: Plan) -> Side:

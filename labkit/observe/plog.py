@@ -11,6 +11,10 @@ is OP. Nothing is written by default but errors; `environment()` gives the
 variables that turn the log on. The launches stand at info level, tiling key
 and number of blocks at debug level.
 
+A log of one process may stand in several files, and files of several processes
+in one folder: `labkit.observe.logs` tells them apart. A line that begins as
+CANN's do and is not whole is refused, with its number.
+
 Sources: cann/runtime src/dfx/log/liblog/slog (commit
 681ef7610df13c8128982901142a2c869ddbb53e); cann/opbase op_log.h:101-180,
 op_dfx.cpp:705-719, op_kernel.h:658 (commit
@@ -34,24 +38,30 @@ __all__ = [
     "LogError",
     "LogLine",
     "LoggedCall",
+    "begins",
     "calls",
     "environment",
     "launches",
     "observe_log",
     "parse",
-    "read_log",
 ]
 
 _LINE = re.compile(
     r"\[(?P<level>[A-Z]+)\]\s*(?P<module>\w+)\((?P<pid>\d+),(?P<process>[^)]*)\):"
     r"(?P<time>\d{4}-\d\d-\d\d-\d\d:\d\d:\d\d\.\d{3}\.\d{3})\s*"
-    r"\[(?P<file>[^\]:]*):(?P<number>\d+)\](?P<text>.*)"
+    r"\[(?P<file>[^\]]*):(?P<number>\d+)\](?P<text>.*)",
+    re.ASCII | re.DOTALL,
 )
-_PLACE = re.compile(r"\[NNOP\]\[(?P<function>[^\]]*)\]\[(?P<thread>\d+)\]\s*")
-_NAME = re.compile(r"OpName:\[(?P<name>[A-Za-z]\w*?)_(?P<sequence>\d+)(?:_(?P<l0>\w+))?\]\s*")
-_CODE = re.compile(r"errno\[(\d+)\]\s*")
-_LAUNCH = re.compile(r"(?P<number>\d+) start to Launch (?P<op_type>\w+)")
-_TILING = re.compile(r"Tiling Key: (\d+), len: \d+, numBlocks: (\d+)")
+_HEAD = re.compile(r"\[(?:DEBUG|INFO|WARNING|ERROR|EVENT|TRACE)\]\s*\w+\(\d+,", re.ASCII)
+"""How a line of CANN begins; one that does and goes on otherwise was cut off or damaged."""
+# Repeats have a most, so that a huge line takes no longer than it is long.
+_PLACE = re.compile(r"\[NNOP\]\[(?P<function>[^\]]{0,300})\]\[(?P<thread>[0-9]+)\]\s*")
+_NAME = re.compile(
+    r"OpName:\[(?P<name>[A-Za-z]\w{0,200}?)_(?P<sequence>[0-9]+)(?:_(?P<l0>\w{1,300}))?\]\s*"
+)
+_CODE = re.compile(r"errno\[([0-9]+)\]\s*")
+_LAUNCH = re.compile(r"(?<![0-9])(?P<number>[0-9]{1,9}) start to Launch (?P<op_type>\w{1,300})")
+_TILING = re.compile(r"Tiling Key: ([0-9]+), len: [0-9]+, numBlocks: ([0-9]+)")
 SAMPLE_DAY = "2000-01-01"
 """The day of every line of a format sample: no machine with an NPU wrote a log then."""
 
@@ -70,6 +80,7 @@ class LogLine:
     of the call in this process, `l0` the l0 operator inside it; empty, 0 and
     empty where the line names none. `code` is the error number, 0 where there
     is none, `thread` the thread that wrote the line, 0 where it is not told.
+    `log` tells processes of one pid apart: the first file of the process's log.
     """
 
     level: str
@@ -85,6 +96,7 @@ class LogLine:
     l0: str = ""
     code: int = 0
     thread: int = 0
+    log: str = ""
 
     @property
     def said(self) -> str:
@@ -98,19 +110,26 @@ class LogLine:
         return found["op_type"] if found else ""
 
     @property
+    def first_launch(self) -> bool:
+        """Whether this line launches the first kernel of a call."""
+        found = _LAUNCH.search(self.text)
+        return found is not None and int(found["number"]) == 0
+
+    @property
     def tiling(self) -> tuple[int, int] | None:
         """(tiling key, block dim) where the line tells them: a debug line of the launch."""
         found = _TILING.search(self.text)
-        return (int(found[1]), int(found[2])) if found else None
+        return (_whole(found[1]), _whole(found[2])) if found else None
 
 
 @dataclass(frozen=True)
 class LoggedCall:
-    """The lines of one call of an operator."""
+    """The lines of one call of an operator; `log` is the first file of its process's log."""
 
     operator: str
     sequence: int
     lines: tuple[LogLine, ...]
+    log: str = ""
 
     @property
     def launches(self) -> tuple[str, ...]:
@@ -135,90 +154,109 @@ class LoggedCall:
 
 
 def parse(lines: Iterable[str]) -> Iterator[LogLine]:
-    """The lines of a log; a line without a head of its own belongs to the one before it."""
+    """The lines of a log; a line without a head of its own belongs to the one before it.
+
+    Raises `LogError`, with the line's number, for a line that is cut off or
+    damaged, and for numbers that no log has.
+    """
     head: LogLine | None = None
-    for line in lines:
-        found = _LINE.match(line.rstrip("\n"))
+    more: list[str] = []
+    begun = 0
+    for number, line in enumerate(lines, 1):
+        plain = line.rstrip("\n").removesuffix("\r").lstrip("\ufeff")
+        found = _LINE.match(plain)
         if found is None:
-            if head is not None and line.strip():
-                head = _with_text(head, f"{head.text}\n{line.rstrip()}")
+            if _HEAD.match(plain) or "\0" in plain:
+                raise _damaged(number, plain)
+            if head is not None and plain.strip():
+                more.append(plain.rstrip())
             continue
         if head is not None:
-            yield head
-        head = _with_text(
-            LogLine(
-                level=found["level"],
-                module=found["module"],
-                pid=int(found["pid"]),
-                process=found["process"],
-                time=found["time"],
-                file=found["file"],
-                line=int(found["number"]),
-                text="",
-            ),
-            found["text"],
-        )
+            yield _with_text(head, "\n".join([head.text, *more]), begun)
+        begun, more = number, []
+        head = _of(found, number)
     if head is not None:
-        yield head
+        yield _with_text(head, "\n".join([head.text, *more]), begun)
 
 
-def _with_text(line: LogLine, text: str) -> LogLine:
-    place, name, code = _PLACE.search(text), _NAME.search(text), _CODE.search(text)
-    return replace(
-        line,
-        text=text,
-        operator=name["name"] if name else "",
-        sequence=int(name["sequence"]) if name else 0,
-        l0=(name["l0"] or "") if name else "",
-        code=int(code[1]) if code else 0,
-        thread=int(place["thread"]) if place else 0,
+def _of(found: re.Match[str], number: int) -> LogLine:
+    """A line out of its parts; its text is not looked into yet."""
+    try:
+        pid, line = _whole(found["pid"]), _whole(found["number"])
+    except LogError as error:
+        raise _damaged(number, found[0]) from error
+    return LogLine(
+        level=found["level"],
+        module=found["module"],
+        pid=pid,
+        process=found["process"],
+        time=found["time"],
+        file=found["file"],
+        line=line,
+        text=found["text"],
     )
 
 
-def read_log(path: str | Path) -> tuple[LogLine, ...]:
-    """Read a plog file, or every plog-*.log under a folder, in the order of their times.
+def _whole(digits: str) -> int:
+    """A whole number; more digits than 20 no counter has."""
+    if len(digits) > 20:
+        raise LogError(_("the log has a number of {n} digits").format(n=len(digits)))
+    return int(digits)
 
-    Raises `LogError` when there is none, or none of its lines is a log line.
-    """
-    root = Path(path)
-    files = [root] if root.is_file() else sorted(root.rglob("plog-*.log"))
-    if not files:
-        raise LogError(
-            _(
-                "no plog-*.log under {folder}. By default it is ~/ascend/log/debug/plog; "
-                "ASCEND_PROCESS_LOG_PATH names another place"
-            ).format(folder=root)
+
+def _damaged(number: int, line: str) -> LogError:
+    told = line.replace("\0", "\\0")
+    return LogError(
+        _(
+            "line {line} of the log is cut off or damaged: {text}. Without that line the rest can "
+            "be read"
+        ).format(line=number, text=repr(told if len(told) <= 80 else f"{told[:80]}..."))
+    )
+
+
+def _with_text(line: LogLine, text: str, number: int) -> LogLine:
+    place, name, code = _PLACE.search(text), _NAME.search(text), _CODE.search(text)
+    try:
+        return replace(
+            line,
+            text=text,
+            operator=name["name"] if name else "",
+            sequence=_whole(name["sequence"]) if name else 0,
+            l0=(name["l0"] or "") if name else "",
+            code=_whole(code[1]) if code else 0,
+            thread=_whole(place["thread"]) if place else 0,
         )
-    found: list[LogLine] = []
-    for file in files:
-        try:
-            with open(file, encoding="utf-8", errors="replace") as stream:
-                found += parse(stream)
-        except OSError as error:
-            raise LogError(
-                _("{file} cannot be read: {error}").format(file=file, error=error.strerror)
-            ) from error
-    if not found:
-        raise LogError(
-            _(
-                "{file} has no line as CANN writes them: [LEVEL] MODULE(pid,process):time "
-                "[file:line]text"
-            ).format(file=files[0].name)
-        )
-    return tuple(sorted(found, key=lambda line: line.time))
+    except LogError as error:
+        raise _damaged(number, text) from error
 
 
 def calls(lines: Iterable[LogLine], operator: str = "") -> tuple[LoggedCall, ...]:
     """The calls that a log tells of, in the order in which they began; of one operator, or all.
 
     Calls of several threads and processes may stand in each other's way in a
-    log; each line says to which it belongs.
+    log; each line says to which it belongs. A process numbers its calls: where
+    one of a number begins again, another process of the same pid writes.
     """
-    found: dict[tuple[int, str, int], list[LogLine]] = {}
+    found: dict[_Key, list[list[LogLine]]] = {}
+    order: list[tuple[_Key, int]] = []
     for line in lines:
-        if line.operator and operator in ("", line.operator):
-            found.setdefault((line.pid, line.operator, line.sequence), []).append(line)
-    return tuple(LoggedCall(key[1], key[2], tuple(lines)) for key, lines in found.items())
+        if not line.operator or operator not in ("", line.operator):
+            continue
+        key = (line.log, line.pid, line.operator, line.sequence)
+        runs = found.setdefault(key, [])
+        if not runs or (begins(line) and any(map(begins, runs[-1]))):
+            order.append((key, len(runs)))
+            runs.append([])
+        runs[-1].append(line)
+    return tuple(LoggedCall(key[2], key[3], tuple(found[key][n]), key[0]) for key, n in order)
+
+
+_Key = tuple[str, int, str, int]
+
+
+def begins(line: LogLine) -> bool:
+    """Whether a call of an operator begins with this line: it enters phase 1."""
+    return line.said.startswith(f"Entering function {line.operator}GetWorkspaceSize")
 
 
 def launches(lines: Iterable[LogLine], operator: str) -> tuple[str, ...]:

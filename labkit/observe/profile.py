@@ -8,7 +8,9 @@ its name here, with every name it has had:
 
 Traps of the format: a start time ends with a TAB, a value that was not taken is
 N/A, Block Num is 0 at a low task-time level, a run may leave several files, and
-a scalar input leaves an empty place between the semicolons of the shapes.
+a scalar input leaves an empty place between the semicolons of the shapes. A file
+that a spreadsheet or pandas wrote again is read too (`labkit.observe.table`); a
+cell that is no number where one belongs is refused, with file, line and column.
 
 Source: the exporter and its tests in Ascend/msprof (commit
 9ba1ac7be913da2944126672b6808db3860d40a3; the block column was renamed by
@@ -17,16 +19,17 @@ Source: the exporter and its tests in Ascend/msprof (commit
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
-from labkit.errors import LabError
 from labkit.language import Text
 from labkit.language import gettext as _
-from labkit.observe.columns import CORES, NAMES, dtypes, first, number, shapes, whole
+from labkit.observe.columns import NAMES, core, dtypes, number, shapes, time, whole
 from labkit.observe.kernels import Api, Observation, ObservedKernel, Statistic
+from labkit.observe.table import ProfileError, Row, Table, read_table, unreadable
+from labkit.observe.text import is_file
 
 __all__ = ["SAMPLE_MARK", "SAMPLE_STAMP", "ProfileError", "read_profile"]
 
@@ -39,8 +42,7 @@ SAMPLE_STAMP = "00000000000000"
 _FOLDERS = ("", "mindstudio_profiler_output", "summary", "device_*/summary")
 
 
-class ProfileError(LabError, ValueError):
-    """A profile that cannot be read; the message names the file and what would be right."""
+_Found = TypeVar("_Found")
 
 
 def read_profile(folder: str | Path) -> Observation:
@@ -51,7 +53,7 @@ def read_profile(folder: str | Path) -> Observation:
     a file has not the columns that its name promises.
     """
     path = Path(folder)
-    if path.is_file():
+    if is_file(path, partial(unreadable, path)):
         root, summaries = path.parent, [path]
     else:
         root = path
@@ -77,9 +79,9 @@ def read_profile(folder: str | Path) -> Observation:
         source=source,
         kernels=tuple(kernels),
         measured=timed and not sample,
-        statistics=tuple(_each(root, "op_statistic", _statistic)),
-        apis=tuple(_each(root, "api_statistic", _api)),
-        tasks=tuple(_each(root, "task_time", _task)),
+        statistics=tuple(_each(root, "op_statistic", _STATISTIC, _statistic)),
+        apis=tuple(_each(root, "api_statistic", _API, _api)),
+        tasks=tuple(_each(root, "task_time", _TASK, _task)),
         notes=(*_notes(kernels), *_whole_notes(kernels, summaries, untimed=not (sample or timed))),
     )
 
@@ -95,86 +97,58 @@ def _find(root: Path, stem: str) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
-def _each(root: Path, stem: str, read: Any) -> Iterable[Any]:
+def _each(
+    root: Path, stem: str, columns: tuple[str, ...], read: Callable[[Row], _Found | None]
+) -> Iterator[_Found]:
     for file in _find(root, stem):
-        for row in _rows(file):
+        for row in read_table(file, columns, _COUNTED).rows():
             found = read(row)
             if found is not None:
                 yield found
 
 
-def _rows(file: Path) -> list[dict[str, str]]:
-    """The lines of a CSV by column."""
-    head, lines = _table(file)
-    return [dict(zip(head, line)) for line in lines]
+_COLUMNS = tuple(name for names in NAMES.values() for name in names)
+_NUMBERS = tuple(
+    name
+    for field in ("start", "duration", "wait", "block_dim", "device", "stream")
+    for name in NAMES[field]
+)
 
 
-def _table(file: Path) -> tuple[list[str], list[list[str]]]:
-    """Column names and lines of a CSV; blanks and the TAB behind numbers are taken off."""
-    try:
-        with open(file, newline="", encoding="utf-8-sig") as stream:
-            lines = list(csv.reader(stream))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise ProfileError(
-            _("{file} cannot be read as CSV: {error}").format(file=file.name, error=error)
-        ) from error
-    if not lines:
-        raise ProfileError(
-            _("{file} is empty; right would be a line of column names first").format(file=file.name)
-        )
-    head = [name.strip() for name in lines[0]]
-    rows = []
-    for place, line in enumerate(lines[1:], 2):
-        if not any(value.strip() for value in line):
-            continue
-        if len(line) < len(head):
-            raise ProfileError(
-                _(
-                    "{file}, line {number}, has {n} values for {columns} columns: was the file "
-                    "cut off?"
-                ).format(file=file.name, number=place, n=len(line), columns=len(head))
-            )
-        rows.append([value.strip() for value in line])
-    return head, rows
-
-
-def _kernels(file: Path) -> list[ObservedKernel]:
+def _kernels(file: Path) -> Iterator[ObservedKernel]:
     """The kernels of an op_summary; op_statistic has an OP Type too, but counts kernels."""
-    head, lines = _table(file)
-    known = any(name in head for name in (*NAMES["name"], *NAMES["op_type"]))
-    if not known or "Count" in head:
+    table = read_table(file, _COLUMNS, _NUMBERS)
+    if not table.has(*NAMES["name"], *NAMES["op_type"]) or table.has("Count"):
         raise ProfileError(
             _(
                 "{file} is no op_summary, which has 'Op Name' and 'OP Type' of every kernel: "
                 "its columns are {columns}"
-            ).format(file=file.name, columns=", ".join(head[:6]))
+            ).format(file=file.name, columns=", ".join(name[:40] for name in table.head[:6]))
         )
-    return [_kernel(dict(zip(head, line))) for line in lines]
+    at = {field: table.place(*names) for field, names in NAMES.items()}
+    for row in table.rows():
+        yield _kernel(row, at)
 
 
-def _kernel(row: dict[str, str]) -> ObservedKernel:
-    def get(field: str) -> str:
-        value = next((row[name] for name in NAMES[field] if name in row), "")
-        return "" if value == "N/A" else value
-
-    name = get("name")
-    blocks = whole(get("block_dim"))
+def _kernel(row: Row, at: dict[str, int | None]) -> ObservedKernel:
+    name, task_type = row.text(at["name"]), row.text(at["task_type"])
     return ObservedKernel(
-        op_type=get("op_type") or _type_from(name),
+        op_type=row.text(at["op_type"]) or _type_from(name),
         name=name,
-        core=CORES.get(get("task_type").upper()),
-        task_type=get("task_type"),
-        block_dim=blocks or None,  # 0 where the task-time level does not take it
-        input_shapes=shapes(get("input_shapes")),
-        input_dtypes=dtypes(get("input_dtypes")),
-        output_shapes=shapes(get("output_shapes")),
-        output_dtypes=dtypes(get("output_dtypes")),
-        start=number(get("start")),
-        duration=number(get("duration")),
-        wait=number(get("wait")),
-        device=whole(get("device")),
-        stream=whole(get("stream")),
-        state=get("state"),
+        core=core(task_type),
+        task_type=task_type,
+        # 0 where the task-time level does not take it
+        block_dim=row.read(at["block_dim"], whole) or None,
+        input_shapes=row.read(at["input_shapes"], shapes),
+        input_dtypes=dtypes(row.text(at["input_dtypes"])),
+        output_shapes=row.read(at["output_shapes"], shapes),
+        output_dtypes=dtypes(row.text(at["output_dtypes"])),
+        start=row.read(at["start"], number),
+        duration=row.read(at["duration"], time),
+        wait=row.read(at["wait"], number),
+        device=row.read(at["device"], whole),
+        stream=row.read(at["stream"], whole),
+        state=row.text(at["state"]),
     )
 
 
@@ -189,40 +163,48 @@ def _type_from(name: str) -> str:
     return parts[2] if len(parts) >= 3 else ""
 
 
-def _statistic(row: dict[str, str]) -> Statistic | None:
-    kind = first(row, "OP Type", "Op Type")
-    if not kind:
+_TIMES = tuple(f"{word} Time(us)" for word in ("Total", "Min", "Avg", "Max"))
+_STATISTIC = ("OP Type", "Core Type", "Count", *_TIMES)
+_API = ("API Name", "Name", "Level", "Count", "Time(us)", "Avg(us)")
+_TASK = (
+    *("kernel_name", "kernel_type", "task_start(us)", "task_time(us)", "Device_id", "stream_id"),
+)
+_COUNTED = ("Count", *_TIMES, "Time(us)", "Avg(us)", "task_start(us)", "task_time(us)")
+
+
+def _places(table: Table, *names: str) -> list[int | None]:
+    return [table.place(name) for name in names]
+
+
+def _statistic(row: Row) -> Statistic | None:
+    kind, core_type, count, *times = _places(row.table, *_STATISTIC)
+    if not row.text(kind):
         return None
-    times = (f"{word} Time(us)" for word in ("Total", "Min", "Avg", "Max"))
-    total, least, average, most = (number(first(row, name)) for name in times)
-    count = whole(first(row, "Count")) or 0
-    return Statistic(kind, first(row, "Core Type"), count, total, least, average, most)
+    total, least, average, most = (row.read(place, time) for place in times)
+    counted = row.read(count, whole) or 0
+    return Statistic(row.text(kind), row.text(core_type), counted, total, least, average, most)
 
 
-def _api(row: dict[str, str]) -> Api | None:
-    name = first(row, "API Name", "Name")
+def _api(row: Row) -> Api | None:
+    name = row.text(row.table.place("API Name", "Name"))
     if not name:
         return None
-    return Api(
-        first(row, "Level"),
-        name,
-        whole(first(row, "Count")) or 0,
-        number(first(row, "Time(us)")),
-        number(first(row, "Avg(us)")),
-    )
+    level, count, total, average = _places(row.table, "Level", "Count", "Time(us)", "Avg(us)")
+    counted = row.read(count, whole) or 0
+    return Api(row.text(level), name, counted, row.read(total, time), row.read(average, time))
 
 
-def _task(row: dict[str, str]) -> ObservedKernel | None:
-    name = first(row, "kernel_name")
+def _task(row: Row) -> ObservedKernel | None:
+    name, kind, start, spent, device, stream = _places(row.table, *_TASK)
     return ObservedKernel(
-        op_type=_type_from(name),
-        name=name,
-        task_type=first(row, "kernel_type"),
-        core=CORES.get(first(row, "kernel_type").upper()),
-        start=number(first(row, "task_start(us)")),
-        duration=number(first(row, "task_time(us)")),
-        device=whole(first(row, "Device_id")),
-        stream=whole(first(row, "stream_id")),
+        op_type=_type_from(row.text(name)),
+        name=row.text(name),
+        task_type=row.text(kind),
+        core=core(row.text(kind)),
+        start=row.read(start, number),
+        duration=row.read(spent, time),
+        device=row.read(device, whole),
+        stream=row.read(stream, whole),
     )
 
 
@@ -242,7 +224,7 @@ def _whole_notes(
     devices = sorted({kernel.device for kernel in kernels if kernel.device is not None})
     if len(devices) > 1:
         numbers = ", ".join(map(str, devices))
-        yield Text("the kernels of devices {numbers} are read as one list", numbers=numbers)
+        yield Text("the kernels ran on devices {numbers}", numbers=numbers)
     runs = {part for file in summaries for part in file.parts if part.startswith("PROF_")}
     if len(runs) > 1:
         yield Text(
