@@ -85,12 +85,7 @@ class Executors:
                 self.gone.popitem(last=False)
 
     def _null(self, function: str, parameter: str) -> int:
-        self.npu.messages.report(
-            "EZ1011",
-            f"{function}: {parameter} is a null pointer",
-            functionName=function,
-            paraName=parameter,
-        )
+        self.npu.messages.report_null(function, parameter)
         return INNER_NULLPTR
 
     def aclSetAclOpExecutorRepeatable(self, pointer: Any) -> int:
