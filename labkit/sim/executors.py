@@ -79,8 +79,9 @@ class Executors:
             self.gone[executor.handle] = (reason, executor.hit)
             for entry in executor.evicted:
                 entry.freed = True
-            if executor.runs == 0 and not executor.hit and executor.entry is not None:
-                executor.entry.dead = executor.entry.dead or not executor.entry.usable
+            made = executor.entry
+            if made is not None and made.state == "new" and not executor.hit:
+                self.cache.withdraw(made)
             if len(self.gone) > _REMEMBERED:
                 self.gone.popitem(last=False)
 
