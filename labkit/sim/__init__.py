@@ -1,6 +1,6 @@
 """The software NPU: CANN's C interface answered in Python, behaving as the real code does.
 
-heap (device memory) · streams, runtime, queues, memory (the runtime half) ·
+heap (device memory) · config, streams, runtime, queues, memory (the runtime half) ·
 tensors, launches, executors, opcache, phases, refusals, kernels, messages, own (the
 aclnn half) · faults (what a test can break) · npu (all of it as a library).
 """

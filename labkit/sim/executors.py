@@ -79,18 +79,14 @@ class Executors:
             self.gone[executor.handle] = (reason, executor.hit)
             for entry in executor.evicted:
                 entry.freed = True
-            if executor.runs == 0 and not executor.hit and executor.entry is not None:
-                executor.entry.dead = executor.entry.dead or not executor.entry.usable
+            made = executor.entry
+            if made is not None and made.state == "new" and not executor.hit:
+                self.cache.withdraw(made)
             if len(self.gone) > _REMEMBERED:
                 self.gone.popitem(last=False)
 
     def _null(self, function: str, parameter: str) -> int:
-        self.npu.messages.report(
-            "EZ1011",
-            f"{function}: {parameter} is a null pointer",
-            functionName=function,
-            paraName=parameter,
-        )
+        self.npu.messages.report_null(function, parameter)
         return INNER_NULLPTR
 
     def aclSetAclOpExecutorRepeatable(self, pointer: Any) -> int:

@@ -175,7 +175,7 @@ class Memory:
         target, source = self.npu.address(dst), self.npu.address(src)
         if not (self._waits(target, count) and self._waits(source, count)):
             # Pageable host memory: the copy is done when the call returns.
-            failed = queue.drain()
+            failed = self.npu.runtime.drain(queue)
             return failed or self._copy(target, source, count)
         work = Work(
             "aclrtMemcpyAsync",

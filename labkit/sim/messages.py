@@ -37,6 +37,15 @@ class MessageStore(threading.local):
         """Store an entry given by its parts."""
         self.add(Message(code, values, text, tuple(fields.items())))
 
+    def report_null(self, function: str, parameter: str) -> None:
+        """Store what a null pointer leaves in the calls on tensors' addresses and executors."""
+        self.report(
+            "EZ1011",
+            f"{function}: {parameter} is a null pointer",
+            functionName=function,
+            paraName=parameter,
+        )
+
     def take(self) -> list[Message]:
         """All entries, oldest first; the list is empty afterwards."""
         entries, self.entries = self.entries, []

@@ -35,13 +35,13 @@ _DROPPED_AT_ONCE = 30
 class Entry:
     """One remembered call.
 
-    `usable` once its creator has run; `freed` when it was pushed out and the
-    executor that pushed it out has ended.
+    `state` is "new" until its creator has run, then "usable"; "dead" when that
+    failed, was never tried, or is done again and again. `freed` when it was
+    pushed out and the executor that pushed it out has ended.
     """
 
     plan: Plan
-    usable: bool = False
-    dead: bool = False
+    state: str = "new"
     freed: bool = False
 
 
@@ -94,7 +94,7 @@ class OpCache:
         if self.disabled:
             return None
         entry = self._entries.table.get(key)
-        if entry is None or not entry.usable or entry.dead:
+        if entry is None or entry.state != "usable":
             return None
         self._entries.table.move_to_end(key)
         return entry
@@ -109,7 +109,7 @@ class OpCache:
         if self.disabled or self._entries.full_at_zero or not is_cacheable(plan):
             return None, []
         known = table.get(key)
-        if known is not None and not known.dead:
+        if known is not None and known.state != "dead":
             return None, []
         table.pop(key, None)
         if self.limit == 0:
@@ -123,8 +123,7 @@ class OpCache:
 
     def withdraw(self, entry: Entry) -> None:
         """Make an entry unusable: its creator failed, was destroyed, or became repeatable."""
-        entry.dead = True
-        entry.usable = False
+        entry.state = "dead"
 
 
 def _limit(text: str | None) -> int:

@@ -181,7 +181,7 @@ class Phases:
         if executor.hit or executor.entry is None:
             return
         if code == SUCCESS and not executor.repeatable:
-            executor.entry.usable = not executor.entry.dead
+            executor.entry.state = "usable"
         else:
             self.executors.cache.withdraw(executor.entry)
 

@@ -68,7 +68,7 @@ class Queues:
     def aclrtDestroyStreamForce(self, stream: Any) -> int:
         found = self.runtime.streams.get(self.npu.address(stream))
         if found is not None:
-            found.queue.clear()
+            found.drop()
         return self.aclrtDestroyStream(stream)
 
     def aclrtSynchronizeStream(self, stream: Any) -> int:
@@ -155,7 +155,7 @@ class Queues:
         found.done_ns, found.stream, found.recorded = None, target, True
         found.records += 1
         number = found.records
-        target.push(Work("aclrtRecordEvent", lambda: record(found, number)))
+        target.push(Work("aclrtRecordEvent", lambda: record(found, number), ends=True))
         return SUCCESS
 
     def aclrtResetEvent(self, event: Any, stream: Any) -> int:
@@ -187,8 +187,7 @@ class Queues:
         if found.stream is not None:
             found.stream.run_until(found)
             self.npu.after_synchronise()
-            if found.stream.failure:
-                return found.stream.drain()
+            return self.runtime.tell(found.stream, found.stream.take_failure())
         return SUCCESS
 
     def aclrtSynchronizeEventWithTimeout(self, event: Any, timeout: int) -> int:

@@ -8,10 +8,12 @@ executors.py.
 
 from __future__ import annotations
 
+import os
 import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from labkit.sim.config import ConfigError, differs, read_config
 from labkit.sim.streams import Stream
 
 if TYPE_CHECKING:
@@ -75,6 +77,7 @@ class Runtime:
         self.npu = npu
         self.inits = 0
         self.finalised = False
+        self.config: tuple[bytes, str] | None = None  # the first one's content and path
         self.contexts: dict[int, Context] = {}
         self.primary: dict[int, Context] = {}
         self.streams: dict[int, Stream] = {}
@@ -123,9 +126,20 @@ class Runtime:
     # -- init and versions -----------------------------------------------------
 
     def aclInit(self, config: Any) -> int:
-        self.inits += 1
-        self.finalised = False
-        return SUCCESS if self.inits == 1 else REPEAT_INITIALIZE
+        if self.inits:  # then nobody looks at the file
+            self.inits += 1
+            return REPEAT_INITIALIZE
+        path = b"" if config == self.npu.null else self.npu.ffi.string(config)
+        try:
+            content = read_config(path)
+            if self.config is not None and content != self.config[0]:
+                raise differs(path, self.config[1])
+        except ConfigError as refused:
+            self.npu.messages.add(refused.message)
+            return refused.code
+        self.config = self.config or (content, os.fsdecode(path))
+        self.inits, self.finalised = 1, False
+        return SUCCESS
 
     def aclFinalize(self) -> int:
         if self.finalised:
@@ -279,7 +293,10 @@ class Runtime:
 
     def drain(self, stream: Stream) -> int:
         """Run a stream's work; the first failure is reported under its name."""
-        code = stream.drain()
+        return self.tell(stream, stream.drain())
+
+    def tell(self, stream: Stream, code: int) -> int:
+        """Report a failure of a stream's work, if it is one, to this thread; the code."""
         if code:
             self.current.last_error = code
             self.npu.messages.report(

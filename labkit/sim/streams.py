@@ -23,13 +23,16 @@ _QUEUE_LIMIT = 4096
 class Work:
     """One queued piece: a kernel, a copy, a memset, an event.
 
-    `run` returns the code that synchronise will report (0: fine).
+    `run` returns the code that synchronise will report (0: fine). `ends` marks
+    the record of an event: it runs though the work before it failed, or whoever
+    asks for the event would ask for ever.
     """
 
     what: str
     run: Callable[[], int]
     reads: tuple[Access, ...] = ()
     writes: tuple[Access, ...] = ()
+    ends: bool = False
 
 
 @dataclass(eq=False)
@@ -68,17 +71,29 @@ class Stream:
         try:
             code = work.run()
         except Exception:
-            self.queue.clear()
+            self.drop()
             raise
         if code:
             if not self.failure:
                 self.failure, self.failed_work = code, work.what
-            self.queue.clear()
+            self.drop()
+
+    def drop(self) -> None:
+        """Forget what is queued; its events end all the same."""
+        dropped = list(self.queue)
+        self.queue.clear()
+        for work in dropped:
+            if work.ends:
+                work.run()
 
     def drain(self) -> int:
         """Run everything; returns (and forgets) the code of the first failure."""
         while self.queue:
             self.step()
+        return self.take_failure()
+
+    def take_failure(self) -> int:
+        """The code of the first failure since somebody asked, or 0."""
         code, self.failure = self.failure, 0
         return code
 

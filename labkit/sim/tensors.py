@@ -189,6 +189,7 @@ class Tensors:
     def aclSetRawTensorAddr(self, tensor: Any, address: Any) -> int:
         found = self.tensor(tensor)
         if found is None:
+            self.npu.messages.report_null("aclSetRawTensorAddr", "tensor")
             return PARAM_NULLPTR
         found.address = self.npu.address(address)
         return SUCCESS

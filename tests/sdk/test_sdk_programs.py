@@ -315,3 +315,18 @@ def test_a_python_of_another_release_is_told_and_lives_on(in_tree, tmp_path):
     done = in_tree(f'"{others[-1]}" -c "{FOREIGN}"')
     assert done.stdout == "500000 500000\n"
     assert "made by Python 3." in done.stderr
+
+
+def test_init_refuses_a_config_file_by_the_tree_too(in_tree, tmp_path):
+    (tmp_path / "bad.json").write_text("{")
+    script = (
+        "import ctypes; lib = ctypes.CDLL('libascendcl.so'); "
+        "lib.aclGetRecentErrMsg.restype = ctypes.c_char_p; "
+        "said = [(lib.aclInit(path), (lib.aclGetRecentErrMsg() or b'').decode()) "
+        "for path in (b'missing.json', b'bad.json', None)]; "
+        "print(*[f'{code} {text[:6]} {path}' for (code, text), path in "
+        "zip(said, ('missing.json' in said[0][1], 'bad.json' in said[1][1], ''))], sep='|')"
+    )
+    done = in_tree(f'"{sys.executable}" -c "{script}"', cwd=tmp_path)
+    assert done.stdout == "100003 EH0003 True|100006 EH0004 True|0  \n"
+    assert done.stderr == ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import weakref
 
 import numpy as np
@@ -75,6 +76,124 @@ def test_the_aclnn_init_pair_is_optional_and_always_fine():
     rig = Rig()
     assert rig("aclnnInit", NULL) == 0
     assert rig("aclnnFinalize") == 0
+
+
+# -- the config file of aclInit ------------------------------------------------
+
+
+def init_with(rig: Rig, path) -> int:
+    return rig("aclInit", rig.new("char[]", os.fsencode(path)))
+
+
+@pytest.fixture
+def config(tmp_path):
+    def write(content: bytes, name: str = "acl.json"):
+        (tmp_path / name).write_bytes(content)
+        return tmp_path / name
+
+    return write
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"{}",
+        b"[]",
+        b"",
+        b'\xef\xbb\xbf{"dump": {}}',
+        b'{"a": ' * 10 + b"1" + b"}" * 10,
+        b'{"err_msg_mode": "1"}\n\0 what is behind a null byte is not read',
+    ],
+)
+def test_init_takes_a_json_file_and_an_empty_one(config, content):
+    rig = Rig()
+    assert init_with(rig, config(content)) == 0
+    assert rig("aclInit", NULL) == 100002
+    assert rig.messages() == []
+
+
+def test_init_takes_an_empty_path_for_no_file():
+    assert init_with(Rig(), "") == 0
+
+
+def test_init_refuses_a_file_that_is_not_there_and_names_it(tmp_path):
+    rig = Rig()
+    missing = tmp_path / "no such file.json"
+    assert init_with(rig, missing) == 100003
+    (entry,) = rig.npu.messages.take()
+    assert entry.code == "EH0003"
+    assert dict(entry.fields)["path"] == str(missing)
+    assert dict(entry.fields)["reason"]
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root reads anything")
+def test_init_refuses_a_file_that_may_not_be_read(config):
+    rig, secret = Rig(), config(b"{}")
+    secret.chmod(0)
+    assert init_with(rig, secret) == 100003
+    assert rig.codes() == ["EH0003"]
+
+
+def test_init_refuses_a_folder_a_pipe_and_what_is_too_long_or_too_large(config, tmp_path):
+    rig = Rig()
+    os.mkfifo(tmp_path / "pipe")
+    large = config(b" " * (10 * 1024 * 1024 + 1))
+    for path in (tmp_path, tmp_path / "pipe", large):
+        assert init_with(rig, path) == 100003
+        (entry,) = rig.npu.messages.take()
+        assert entry.code == "EH9999"
+        assert str(path) in entry.text
+    assert init_with(rig, "x" * 5000) == 100003
+    assert rig.codes() == ["EH0003"]
+    assert rig("aclInit", NULL) == 0
+
+
+@pytest.mark.parametrize(
+    "content", [b"{", b"{'a': 1}", b"{} {}", b" ", b"\xff\xfe{}", b"NaN", b'{"a": 1,}', b"1" * 5000]
+)
+def test_init_refuses_what_is_no_json(config, content):
+    rig, path = Rig(), config(content)
+    assert init_with(rig, path) == 100006
+    (entry,) = rig.npu.messages.take()
+    assert entry.code == "EH0004"
+    assert dict(entry.fields)["path"] == str(path)
+
+
+@pytest.mark.parametrize("content", [b"[" * 11 + b"]" * 11, b'{"a": ' * 11 + b"1" + b"}" * 11])
+def test_init_refuses_a_file_that_is_nested_deeper_than_10(config, content):
+    rig = Rig()
+    assert init_with(rig, config(content)) == 100006
+    assert rig.codes() == ["EH9999"]
+
+
+def test_a_refused_init_counts_for_nothing(config):
+    rig = Rig()
+    assert init_with(rig, config(b"{")) == 100006
+    assert rig("aclFinalizeReference", NULL) == 100037
+    assert rig("aclInit", NULL) == 0
+    assert rig("aclFinalizeReference", NULL) == 0
+
+
+def test_init_looks_at_no_file_while_the_runtime_is_initialised(tmp_path):
+    rig = Rig()
+    rig("aclInit", NULL)
+    assert init_with(rig, tmp_path / "missing") == 100002
+    assert rig.messages() == []
+
+
+def test_init_after_finalize_wants_the_content_of_the_first_successful_one(config):
+    rig = Rig()
+    init_with(rig, config(b"{"))
+    first = config(b'{"dump": {}}')
+    assert init_with(rig, first) == 0
+    rig("aclFinalize")
+    rig.messages()
+    assert init_with(rig, config(b"{}", "other.json")) == 100000
+    (entry,) = rig.npu.messages.take()
+    assert entry.code == "EH0004"
+    assert str(first) in dict(entry.fields)["reason"]
+    assert rig("aclInit", NULL) == 100000
+    assert init_with(rig, config(first.read_bytes(), "copy.json")) == 0
 
 
 # -- devices -------------------------------------------------------------------
@@ -596,6 +715,74 @@ def test_polling_an_event_makes_progress():
     answers = [recorded_status(rig, event) for _ in range(10)]
     assert answers == sorted(answers)
     assert (answers[0], answers[-1]) == (0, 1)
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_events_behind_work_that_failed_end_and_so_does_their_polling(strict):
+    rig = Rig(strict=strict)
+    address, stream = rig.malloc(64), rig.stream()
+    near, far = rig.event(), rig.event()
+    rig.queue_memset(address, 1, 65, stream)  # one byte too many: raised, or a code
+    rig("aclrtRecordEvent", near, stream)
+    rig.queue_memset(address, 2, 64, stream)
+    rig("aclrtRecordEvent", far, stream)
+    answers, raised = [], 0
+    while len(answers) < 20 and answers[-1:] != [(1, 1)]:
+        try:
+            answers.append((recorded_status(rig, near), recorded_status(rig, far)))
+        except DeviceMemoryError:
+            raised += 1
+    assert (answers[-1], raised) == ((1, 1), int(strict))
+    assert rig("aclrtEventElapsedTime", rig.new("float *"), near, far) == 0
+    assert rig.read(address, 64) == POISON * 64
+    assert rig.synchronize(stream) == (0 if strict else 507013)
+
+
+def test_an_event_on_a_stream_that_is_destroyed_by_force_ends():
+    rig = Rig()
+    stream, event = rig.stream(), rig.event()
+    address = rig.malloc(64)
+    rig.queue_memset(address, 1, 64, stream)
+    rig("aclrtRecordEvent", event, stream)
+    assert rig("aclrtDestroyStreamForce", stream) == 0
+    assert recorded_status(rig, event) == 1
+    assert rig.read(address, 64) == POISON * 64
+
+
+def test_a_failure_that_an_event_waited_for_is_told_like_one_that_a_stream_waited_for():
+    rig = Rig()
+    call, event = Call(rig), rig.event()
+    rig.npu.faults.fail_kernel("HardShrinkGrad")
+    call.phase2(call.executor())
+    rig("aclrtRecordEvent", event, NULL)
+    call.phase2(call.executor())
+    assert rig("aclrtSynchronizeEvent", event) == 507035
+    assert rig("aclrtPeekAtLastError", 0) == 507035
+    assert "HardShrinkGrad" in rig.ffi.string(rig("aclGetRecentErrMsg")).decode()
+    assert rig.synchronize() == 0
+
+
+def test_a_failure_that_a_pageable_copy_waited_for_is_told_too():
+    rig = Rig()
+    call, host = Call(rig), rig.new("char[16]")
+    rig.npu.faults.fail_kernel("HardShrinkGrad")
+    call.phase2(call.executor())
+    copy = (host, 16, rig.pointer(call.addresses["out"]), 16, D2H, NULL)
+    assert rig("aclrtMemcpyAsync", *copy) == 507035
+    assert "HardShrinkGrad" in rig.ffi.string(rig("aclGetRecentErrMsg")).decode()
+
+
+@pytest.mark.parametrize("count", [4096, 4097, 5000])
+def test_a_full_queue_runs_its_oldest_work_and_drops_none(count):
+    rig = Rig(strict=False)
+    address, stream = rig.malloc(count), rig.stream()
+    for place in range(count):
+        assert rig.queue_memset(address + place, place % 251, 1, stream) == 0
+    run = max(0, count - 4096)
+    early = rig.read(address, count)
+    assert early == bytes(place % 251 for place in range(run)) + POISON * (count - run)
+    assert rig.synchronize(stream) == 0
+    assert rig.read(address, count) == bytes(place % 251 for place in range(count))
 
 
 def test_an_event_recorded_again_means_the_later_place():

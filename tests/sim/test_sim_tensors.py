@@ -128,7 +128,22 @@ def test_the_address_of_a_tensor_can_be_changed_and_may_be_null(rig):
     for address in (0x2000, 0):
         assert rig("aclSetRawTensorAddr", tensor, rig.pointer(address)) == 0
         assert rig.npu.address(got(rig, "aclGetRawTensorAddr", tensor)) == address
+
+
+def test_every_setter_of_an_address_names_the_tensor_that_is_null(rig):
     assert rig("aclSetRawTensorAddr", NULL, rig.pointer(1)) == 161001
+    setters = ("aclSetInputTensorAddr", "aclSetOutputTensorAddr", "aclSetTensorAddr")
+    for name in setters:
+        assert rig(name, NULL, 0, NULL, rig.pointer(1)) == 561103
+    want = [
+        ("EZ1011", (("functionName", name), ("paraName", "tensor")))
+        for name in ("aclSetRawTensorAddr", *setters)
+    ]
+    assert [(entry.code, entry.fields) for entry in rig.npu.messages.take()] == want
+    rig("aclSetRawTensorAddr", NULL, rig.pointer(1))
+    text = rig.ffi.string(rig("aclGetRecentErrMsg")).decode()
+    assert text.startswith("EZ1011: ")
+    assert "aclSetRawTensorAddr: tensor" in text
 
 
 # -- null rules ----------------------------------------------------------------
