@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labkit.errors import LabError, LabValueError
+from labkit.op.arrays import as_array
 from labkit.op.cast import round_cast
 from labkit.op.dtypes import FLOAT, FLOAT16
 from labkit.op.program import MTE2, MTE3, PIPES, Instruction, Slot, program
@@ -80,12 +81,12 @@ def run_kernel(
     them missed. Raises `HazardError`, `TilingError` (tile does not fit),
     `LabValueError` (arrays do not fit the tiling).
     """
-    x = np.ascontiguousarray(self)
+    x = np.ascontiguousarray(as_array("self", self))
     tensors = {"self": x}
     if tiling.op != FORWARD:
         if grad is None:
             raise LabValueError("the backward kernel needs a gradient")
-        tensors["grad"] = np.ascontiguousarray(grad)
+        tensors["grad"] = np.ascontiguousarray(as_array("grad", grad))
     for name, array in tensors.items():
         if array.dtype != tiling.dtype.numpy or array.size != tiling.total_num:
             raise LabValueError(

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labkit.errors import LabValueError
+from labkit.op.arrays import as_array
 from labkit.op.dtypes import FLOAT, FLOAT16, DataType, data_type
 from labkit.op.numerics import dead_limit, hardshrink_grad
 from labkit.op.scalar import as_scalar
@@ -148,7 +149,7 @@ def run_variant(name: str, grad: npt.ArrayLike, self: npt.ArrayLike, lambd: Any)
     if found is None:
         known = ", ".join(variant.name for variant in VARIANTS)
         raise LabValueError(f"unknown variant {name!r}; known: {known}")
-    gradient, x = np.asarray(grad), np.asarray(self)
+    gradient, x = as_array("grad", grad), as_array("self", self)
     if gradient.dtype != x.dtype or gradient.shape != x.shape:
         raise LabValueError("variants take two arrays of one dtype and shape")
     return found.function(gradient, x, as_scalar(lambd).to_float())
