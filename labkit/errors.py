@@ -40,7 +40,7 @@ def shown(value: Any) -> str:
     ("'sim'", '<int>')
     """
     try:
-        text = repr(value)
+        text = " ".join(repr(value).split())
     except Exception:  # of anybody's __repr__; of Python's own for a number of 5,000 digits
         return f"<{type(value).__name__}>"
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -38,10 +38,10 @@ _ON_THE_HOST = (1, 3, 11)
 """DLPack's devices whose memory the host reads: the CPU, and pinned memory of CUDA and ROCm."""
 
 
-class TooManyAxes(LabValueError):
+class TooManyAxes(LabValueError):  # noqa: N818 - no fault of the caller alone
     """An array with more axes than NumPy holds; `dtype` and `shape` are what it has."""
 
-    def __init__(self, text: str, dtype: Any, shape: tuple[int, ...]) -> None:
+    def __init__(self, text: str, *, dtype: Any, shape: tuple[int, ...]) -> None:
         super().__init__(text)
         self.dtype = dtype
         self.shape = shape
@@ -182,8 +182,8 @@ def _too_many(name: str, dtype: Any, shape: tuple[int, ...]) -> TooManyAxes:
     return TooManyAxes(
         f"{name} has {len(shape)} axes, more than an array of NumPy has ({_MOST_AXES}); no "
         "operator of CANN takes more than 8",
-        dtype,
-        shape,
+        dtype=dtype,
+        shape=shape,
     )
 
 
@@ -200,9 +200,7 @@ def _others(name: str, value: Any) -> Array:
     if detach is not None:  # a tensor that records gradients: its numbers alone are asked for
         value = detach()
     own = _own_dtype(value)
-    if (
-        detach is not None and own is not None and own.isbuiltin != 1
-    ):  # NumPy itself has no bfloat16
+    if detach is not None and own is not None and own.isbuiltin != 1:  # none of NumPy's own
         home = sys.modules[type(value.dtype).__module__]
         found = np.asarray(value.view(getattr(home, {1: "uint8", 2: "int16"}[own.itemsize])))
         return found.view(own)

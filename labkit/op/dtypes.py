@@ -147,12 +147,10 @@ def data_type(spec: DataType | str | int | npt.DTypeLike) -> DataType:
         return named or _of_numpy(np.dtype(spec))  # type: ignore[arg-type]
     except LabValueError:
         raise
-    except (
-        Exception
-    ) as error:  # NumPy parses a text: ValueError, SyntaxError, and what else there is
+    except Exception as error:  # NumPy parses a text: SyntaxError, ValueError
         raise LabValueError(
-            f"{shown(spec)} names no dtype; right would be a NumPy name (float32, float16, bfloat16) "
-            "or an ACL one (ACL_FLOAT, ACL_BF16)"
+            f"{shown(spec)} names no dtype; right would be a NumPy name (float32, float16, "
+            "bfloat16) or an ACL one (ACL_FLOAT, ACL_BF16)"
         ) from error
 
 
