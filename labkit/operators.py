@@ -76,20 +76,26 @@ def open_device(
             return True
         return soc not in socs() and chip in socs() and socs()[chip].short == find_soc(soc).short
 
+    if npu is not None and not isinstance(npu, _software_npu()):
+        raise LabValueError(f"npu is {shown(npu)}; right would be a labkit.sim.SoftwareNpu")
     if npu is not None and ((asked == "npu" and kind) or not fits(npu.soc.name)):
         raise LabValueError(
             f"npu is a {npu.source}; that does not go with kind={kind!r}, soc={soc!r}"
         )
 
     def software() -> CInterface:
-        from labkit.sim import SoftwareNpu
-
-        made: CInterface = npu or SoftwareNpu(
+        made: CInterface = npu or _software_npu()(
             soc, strict=strict, kernel_workspaces=kernel_workspaces
         )
         return made
 
     return open_device_on("sim" if npu is not None else asked, index, soc, software, fits, stream)
+
+
+def _software_npu() -> Any:
+    from labkit.sim import SoftwareNpu  # not before a software NPU is wanted
+
+    return SoftwareNpu
 
 
 def default_device() -> Device:

@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from labkit.errors import LabValueError
 from labkit.op.arrays import as_array, refuse_masked
+from labkit.op.asked import word
 from labkit.op.dtypes import BF16, FLOAT, FLOAT16, DataType, data_type
 from labkit.op.scalar import as_scalar, float32_bits, float32_from_bits
 
@@ -63,8 +64,7 @@ def dead_limit(dtype: DataType, lambd: np.float32, *, op: str = "hardshrink_grad
     Forward ("hardshrink"): every dtype compares in float32, and a negative λ
     is not clamped by the kernel, so nothing is dead. λ = NaN: nothing is dead.
     """
-    if op not in ("hardshrink_grad", "hardshrink"):
-        raise LabValueError(f"op must be 'hardshrink_grad' or 'hardshrink', not {op!r}")
+    word("op", op, ("hardshrink_grad", "hardshrink"))
     if np.isnan(lambd):
         return None
     if lambd < 0:
@@ -116,7 +116,7 @@ def hardshrink_grad(
     unknown variant.
     """
     gradient, x = as_array("grad", grad), as_array("self", self)
-    if variant != "arch35":
+    if not isinstance(variant, str) or variant != "arch35":
         from labkit.op.variants import run_variant
 
         result = run_variant(variant, gradient, x, lambd)
