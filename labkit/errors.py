@@ -5,10 +5,12 @@ base (`RuntimeError`, `ValueError`, ...) lets plain Python code catch the same
 error without knowing the lab.
 
 This module is a leaf: every part of the house may import it, and it imports
-nothing.
+nothing of the house.
 """
 
 from __future__ import annotations
+
+from typing import Any, NoReturn
 
 __all__ = [
     "AclError",
@@ -21,11 +23,45 @@ __all__ = [
     "LeakWarning",
     "LifetimeError",
     "OverlapError",
+    "StaysHere",
+    "shown",
 ]
+
+_LONGEST = 120
+
+
+def shown(value: Any) -> str:
+    """A value for a message: as Python writes it, cut where that is long.
+
+    Nothing that a value does when it is written comes out of here: a message
+    about something odd must not fail on it.
+
+    >>> shown("sim"), shown(10**5000)
+    ("'sim'", '<int>')
+    """
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # of anybody's __repr__; of Python's own for a number of 5,000 digits
+        return f"<{type(value).__name__}>"
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 class LabError(Exception):
-    """Base of every error that the lab raises on purpose."""
+    """Base of every error that the lab raises on purpose.
+
+    It travels: copied, pickled, raised again in another process, it is what it
+    was, with its text, its attributes and its notes. An exception is remade
+    from `args` alone as a rule, and that fails where `__init__` takes more.
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _remade, (type(self), self.args), dict(self.__dict__)
+
+
+def _remade(kind: type[LabError], args: tuple[Any, ...]) -> LabError:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    return error
 
 
 class LeakWarning(UserWarning):
@@ -42,6 +78,16 @@ class DeviceNotAvailable(LabError, RuntimeError):  # noqa: N818 - a public name 
 
 class DeviceUseError(LabError, RuntimeError):
     """The lab's own device object was used wrongly: after close, or in a forked child."""
+
+
+class StaysHere:
+    """Base of what belongs to one process, such as a device: it is neither pickled nor copied."""
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise DeviceUseError(
+            f"a {type(self).__name__} belongs to this process and cannot be pickled or copied; "
+            "right would be to make another where it is needed and to pass arrays, calls and plans"
+        )
 
 
 class AclError(LabError, RuntimeError):

@@ -9,21 +9,31 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from functools import reduce
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from labkit.cann.interface import CInterface
-from labkit.errors import DeviceUseError, LabValueError
+from labkit.cann.codes import explain
+from labkit.cann.interface import CInterface, phases
+from labkit.errors import AclnnError, DeviceUseError, LabValueError, shown
 from labkit.host.choose import open_device_on, wanted_kind
 from labkit.host.device import Device, fork_refusal, forked
 from labkit.host.twophase import Call, Output, RawScalar, call_operator
+from labkit.op.aclnn import BACKWARD, FORWARD, plan_hardshrink, plan_hardshrink_backward
+from labkit.op.arrays import TooManyAxes, as_array, refuse_masked
+from labkit.op.broadcast import broadcast_shapes
+from labkit.op.contract import MAX_RANK
+from labkit.op.describe import TensorDesc
 from labkit.op.dtypes import FLOAT, UNDEFINED, data_type, promote_type
-from labkit.op.scalar import Scalar, as_scalar
+from labkit.op.scalar import as_scalar
 from labkit.op.tables import find_soc, socs
 
 __all__ = ["default_device", "hardshrink", "hardshrink_backward", "open_device"]
+
+Array = npt.NDArray[Any]
+Given = Array | TensorDesc | None
 
 _DEFAULT: dict[str, Device] = {}
 _LOCK = threading.Lock()
@@ -59,27 +69,33 @@ def open_device(
     """
     asked = wanted_kind(kind)
     if not isinstance(index, int) or not 0 <= index < 2**31:
-        raise LabValueError(f"index must be a device number from 0, not {index!r}")
+        raise LabValueError(f"index must be a device number from 0, not {shown(index)}")
 
     def fits(chip: str) -> bool:
         if soc is None or chip == soc:
             return True
         return soc not in socs() and chip in socs() and socs()[chip].short == find_soc(soc).short
 
+    if npu is not None and not isinstance(npu, _software_npu()):
+        raise LabValueError(f"npu is {shown(npu)}; right would be a labkit.sim.SoftwareNpu")
     if npu is not None and ((asked == "npu" and kind) or not fits(npu.soc.name)):
         raise LabValueError(
             f"npu is a {npu.source}; that does not go with kind={kind!r}, soc={soc!r}"
         )
 
     def software() -> CInterface:
-        from labkit.sim import SoftwareNpu
-
-        made: CInterface = npu or SoftwareNpu(
+        made: CInterface = npu or _software_npu()(
             soc, strict=strict, kernel_workspaces=kernel_workspaces
         )
         return made
 
     return open_device_on("sim" if npu is not None else asked, index, soc, software, fits, stream)
+
+
+def _software_npu() -> Any:
+    from labkit.sim import SoftwareNpu  # not before a software NPU is wanted
+
+    return SoftwareNpu
 
 
 def default_device() -> Device:
@@ -106,8 +122,9 @@ def hardshrink_backward(
 ) -> Call:
     """Run aclnnHardshrinkBackward: grad_output where |self| > λ, else +0.
 
-    Arrays go in as views over their base storage, whatever their strides; a
-    list or plain number becomes float32. None is a null pointer. λ is a
+    Arrays go in as views over their base storage, whatever their strides, with
+    the dtype they have; so do those of other libraries that lie in the host's
+    memory. Plain numbers, also in lists, become float32. None is a null pointer. λ is a
     number, a `Scalar`, or None. `out` is written in place (strided arrays
     too, gaps untouched); without it the result has the broadcast shape and
     `out_dtype`, or the promoted dtype. Raises `AclnnError` with CANN's code
@@ -119,17 +136,8 @@ def hardshrink_backward(
     >>> call.grad_input
     array([0., 1.], dtype=float32)
     """
-    grad, x = _array("grad_output", grad_output), _array("self", self)
-    result = _output(out, out_dtype, [a for a in (grad, x) if a is not None])
-    arguments = {
-        "gradOutput": grad,
-        "self": x,
-        "lambd": _lambd(lambd),
-        "gradInput": result,
-    }
-    return call_operator(
-        device or default_device(), "aclnnHardshrinkBackward", arguments, check=check
-    )
+    tensors = {"gradOutput": _given("grad_output", grad_output), "self": _given("self", self)}
+    return _call(BACKWARD, tensors, "gradInput", lambd, out, out_dtype, device, check)
 
 
 def hardshrink(
@@ -145,48 +153,114 @@ def hardshrink(
 
     Arguments as for `hardshrink_backward`; the result is `Call.out`.
     """
-    x = _array("self", self)
-    result = _output(out, out_dtype, [] if x is None else [x])
-    arguments = {"self": x, "lambd": _lambd(lambd), "out": result}
-    return call_operator(device or default_device(), "aclnnHardshrink", arguments, check=check)
+    tensors = {"self": _given("self", self)}
+    return _call(FORWARD, tensors, "out", lambd, out, out_dtype, device, check)
 
 
-def _array(name: str, value: Any) -> npt.NDArray[Any] | None:
-    if value is None or isinstance(value, np.ndarray):
-        return value
-    if isinstance(value, np.generic):
-        return np.asarray(value)
-    try:
-        return np.asarray(value, dtype=np.float32)
-    except (TypeError, ValueError) as error:
-        raise LabValueError(f"{name} must be an array of numbers, not {value!r}") from error
-
-
-def _lambd(value: Any) -> RawScalar | None:
+def _given(name: str, value: Any) -> Given:
+    """An argument as an array; only described where it has more axes than NumPy holds."""
     if value is None:
         return None
-    scalar: Scalar = as_scalar(value)
-    return RawScalar(scalar.raw, scalar.dtype.acl_value)
+    try:
+        return as_array(name, value)
+    except TooManyAxes as error:
+        return TensorDesc(error.dtype, error.shape)
 
 
-def _output(out: npt.NDArray[Any] | None, out_dtype: Any, inputs: list[npt.NDArray[Any]]) -> Output:
+def _call(
+    operator: str,
+    tensors: dict[str, Given],
+    result: str,
+    lambd: Any,
+    out: Any,
+    out_dtype: Any,
+    device: Device | None,
+    check: bool,
+) -> Call:
+    """Run an operator on arguments as they were given; `result` names its output."""
+    scalar = None if lambd is None else as_scalar(lambd)
+    output = _output(out, out_dtype, [a for a in tensors.values() if a is not None])
+    dev = _device(device)
+    if isinstance(output, TensorDesc) or any(isinstance(a, TensorDesc) for a in tensors.values()):
+        return _refused(dev, operator, {**tensors, "lambd": scalar, result: output}, check)
+    raw = None if scalar is None else RawScalar(scalar.raw, scalar.dtype.acl_value)
+    return call_operator(dev, operator, {**tensors, "lambd": raw, result: output}, check=check)
+
+
+def _device(device: Any) -> Device:
+    if device is None:
+        return default_device()
+    if not isinstance(device, Device):
+        raise LabValueError(
+            f"device is {shown(device)}, which is no device; right would be one that "
+            'labkit.open_device gives, such as labkit.open_device("sim"), or None'
+        )
+    if device.closed:
+        device.run(lambda: None)  # refuses in its own words
+    return device
+
+
+def _refused(device: Device, operator: str, arguments: dict[str, Any], check: bool) -> Call:
+    """What phase 1 answers to an array that NumPy cannot hold, and that so reaches no device."""
+    described = {
+        name: TensorDesc(array.dtype, array.shape) if isinstance(array, np.ndarray) else array
+        for name, array in (
+            (name, value.array if isinstance(value, Output) else value)
+            for name, value in arguments.items()
+        )
+    }
+    plan = (
+        plan_hardshrink_backward(*described.values(), soc=device.soc)
+        if operator == BACKWARD
+        else plan_hardshrink(*described.values(), soc=device.soc)
+    )
+    first = phases(operator)[0]
+    error = AclnnError(
+        f"{first} returns {explain(plan.status)}\n{plan.message}",
+        status=plan.status,
+        name=plan.status_name,
+        call=first,
+        message=plan.message,
+    )
+    if check:
+        raise error
+    call = Call(operator, device.name, device.soc, {}, on_npu=device.is_npu, launches=())
+    call.status, call.message, call.error = plan.status, plan.message, error
+    return call
+
+
+def _output(out: Any, out_dtype: Any, inputs: list[Array | TensorDesc]) -> Output | TensorDesc:
     if out is not None:
         if out_dtype is not None:
             raise LabValueError("give out or out_dtype, not both")
+        refuse_masked("out", out)
         if not isinstance(out, np.ndarray):
-            raise LabValueError(f"out must be a NumPy array to write into, not {out!r}")
+            raise LabValueError(
+                f"out must be a NumPy array to write into, not {shown(out)}; right would be one "
+                "over the same memory, such as x.numpy() or np.asarray(x)"
+            )
         if not out.flags.writeable:
             raise LabValueError("out is read-only; give a writable array")
-        return Output(out, keep=True)
+        return Output(np.asarray(out), keep=True)  # a subclass might write in its own way
     # Where shapes or dtypes do not go together the operator itself must say so.
+    shape = reduce(_met, [array.shape for array in inputs]) if inputs else ()
+    dtype = _result_dtype(out_dtype, inputs)
     try:
-        shape = np.broadcast_shapes(*(array.shape for array in inputs))
-    except ValueError:
-        shape = inputs[-1].shape
-    return Output(np.empty(shape, _result_dtype(out_dtype, inputs)), keep=False)
+        return Output(np.empty(shape, dtype), keep=False)
+    except (ValueError, MemoryError) as error:
+        if len(shape) > MAX_RANK:
+            return TensorDesc(dtype, shape)
+        raise LabValueError(
+            f"the result would have the shape {shown(list(shape))}, for which there is no memory"
+        ) from error
 
 
-def _result_dtype(out_dtype: Any, inputs: list[npt.NDArray[Any]]) -> np.dtype[Any]:
+def _met(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
+    common = broadcast_shapes(first, second)
+    return common if isinstance(common, tuple) else second
+
+
+def _result_dtype(out_dtype: Any, inputs: list[Array | TensorDesc]) -> np.dtype[Any]:
     if out_dtype is not None:
         return data_type(out_dtype).numpy
     if not inputs:

@@ -37,7 +37,11 @@ def explain(call_or_plan: Call | Plan) -> Chain:
     """
     if isinstance(call_or_plan, Plan):
         return build_chain(call_or_plan)
-    if not all(hasattr(call_or_plan, name) for name in ("operator", "arguments", "record")):
+    try:
+        known = all(hasattr(call_or_plan, name) for name in ("operator", "arguments", "record"))
+    except Exception:  # of anybody's __getattr__
+        known = False
+    if not known:
         raise LabValueError(
             f"explain takes a call or a plan, not {type(call_or_plan).__name__}; right would be "
             "labkit.explain(labkit.hardshrink_backward(...)) or "

@@ -21,7 +21,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from labkit.draw.theme import DRAWING
-from labkit.errors import LabValueError
+from labkit.errors import LabValueError, StaysHere
 from labkit.language import gettext as _
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Problem:
     expected: bool = False
 
 
-class Panel(Generic[State]):
+class Panel(StaysHere, Generic[State]):
     """A picture that follows a state.
 
     `state` is the last one shown well, `picture` its PNG, `text` its text

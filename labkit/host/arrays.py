@@ -95,6 +95,11 @@ def describe_all(
     arguments first need them, and by name the view with its piece; an array
     without memory has none.
     """
+    for name, array in arrays.items():
+        if isinstance(array, np.ma.MaskedArray):
+            raise LabValueError(
+                f"{name} is a masked array, and no aclTensor has a mask; fill it first"
+            )
     memories = {name: _Memory(array) for name, array in arrays.items()}
     merged: list[tuple[int, int, Array]] = []
     for memory in sorted(memories.values(), key=lambda m: (m.low, m.high)):

@@ -12,7 +12,7 @@ from typing import Any
 
 from labkit.cann.codes import explain, name_of
 from labkit.cann.interface import CInterface, ffi, prototypes
-from labkit.errors import AclError, AclnnError
+from labkit.errors import AclError, AclnnError, StaysHere
 from labkit.host.record import HostCall, out_places
 
 __all__ = ["CApi"]
@@ -20,7 +20,7 @@ __all__ = ["CApi"]
 _RECORD_LIMIT = 10_000
 
 
-class CApi:
+class CApi(StaysHere):
     """A C interface with a record.
 
     `record` keeps the last ten thousand calls of the device; `listen` gives

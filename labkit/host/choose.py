@@ -13,7 +13,7 @@ from typing import Any
 
 from labkit.cann.interface import CInterface, ffi
 from labkit.cann.load import require_npu
-from labkit.errors import AclError, DeviceNotAvailable, LabError, LabValueError
+from labkit.errors import AclError, DeviceNotAvailable, LabError, LabValueError, shown
 from labkit.host.capi import CApi
 from labkit.host.device import Device, fork_refusal, forked
 
@@ -24,6 +24,8 @@ KINDS = ("npu", "sim", "auto")
 
 def wanted_kind(kind: str | None) -> str:
     """The kind of device asked for: the argument, else $LABKIT_DEVICE, else "auto"."""
+    if kind is not None and not isinstance(kind, str):
+        raise LabValueError(f"kind is {shown(kind)}; right would be one of {', '.join(KINDS)}")
     asked = kind or os.environ.get("LABKIT_DEVICE") or "auto"
     if asked not in KINDS:
         where = "kind" if kind else "$LABKIT_DEVICE"
@@ -44,7 +46,7 @@ def open_device_on(
     `fits` tells whether a chip, by its name, is the `soc` that was asked for.
     """
     if stream is not None and (not isinstance(stream, int) or stream < 0):
-        raise LabValueError(f"stream must be an aclrtStream as a number, not {stream!r}")
+        raise LabValueError(f"stream must be an aclrtStream as a number, not {shown(stream)}")
     if kind == "sim":
         why = "the software NPU was asked for"
         return Device(software(), kind="sim", index=index, why=why, stream=stream)

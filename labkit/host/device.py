@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from labkit.cann.interface import CInterface, ffi
-from labkit.errors import DeviceUseError, LabError, LeakWarning
+from labkit.errors import DeviceUseError, LabError, LeakWarning, StaysHere
 from labkit.host.capi import CApi
 from labkit.host.record import HostCall
 from labkit.host.session import Session
@@ -30,7 +30,7 @@ _OPEN: set[Device] = set()
 _FORKED = False
 
 
-class Device:
+class Device(StaysHere):
     """One device with a stream, owned by one thread.
 
     Made by `labkit.open_device`; a context manager. `kind` is "npu" or

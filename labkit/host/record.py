@@ -47,6 +47,13 @@ class HostCall:
             self._raw = None
         return self._args
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As data: what was a pointer is its address as text, in a copy and in another process."""
+        plain = self.result is None or isinstance(self.result, (int, str))
+        result = self.result if plain else pointer_text(self.result)
+        kept = (self.name, (), self.status, result, self.nanoseconds)
+        return HostCall, kept, (None, {"_args": self.args, "_raw": None})
+
     @property
     def returned(self) -> str:
         """What came back, as text."""

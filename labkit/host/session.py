@@ -12,6 +12,7 @@ import threading
 from typing import Any
 
 from labkit.cann.interface import CInterface
+from labkit.errors import StaysHere
 from labkit.host.capi import CApi
 
 __all__ = ["REPEAT_INITIALIZE", "Session"]
@@ -21,7 +22,7 @@ _LOCK = threading.Lock()
 _SESSIONS: dict[object, Session] = {}
 
 
-class Session:
+class Session(StaysHere):
     """The use of one library by all devices that this process opened on it."""
 
     def __init__(self, key: object, interface: CInterface) -> None:

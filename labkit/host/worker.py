@@ -13,14 +13,14 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from labkit.errors import DeviceUseError
+from labkit.errors import DeviceUseError, StaysHere
 
 __all__ = ["OwnerThread"]
 
 T = TypeVar("T")
 
 
-class OwnerThread:
+class OwnerThread(StaysHere):
     """Runs functions one after another on a thread of its own."""
 
     def __init__(self, name: str) -> None:

@@ -32,7 +32,9 @@ import numpy.typing as npt
 
 from labkit.errors import LabValueError
 from labkit.host.device import Device
-from labkit.learn.signals import noise
+from labkit.learn.signals import noise, samples
+from labkit.op.asked import count, instance
+from labkit.op.dtypes import data_type
 from labkit.op.numerics import hardshrink, hardshrink_grad
 from labkit.op.scalar import as_scalar, clamp_lambd
 from labkit.operators import hardshrink as device_hardshrink
@@ -79,9 +81,16 @@ def model() -> Operators:
 
 def first_weights(units: int, length: int, seed: int = 0) -> Array:
     """Where the patterns start: noise, each of about length 1."""
-    if units < 1 or length < 1:
-        raise LabValueError(f"{units} units of {length} samples; right would be one or more each")
-    return noise((units, length), length**-0.5, seed)
+    units, length = count("units", units, least=1), count("length", length, least=1)
+    return noise((units, length), min(length, 2**53) ** -0.5, seed)
+
+
+def matrix(name: str, value: Any) -> Array:
+    """Rows of samples, float64."""
+    found: Array = samples(name, value)
+    if found.ndim != 2:
+        raise LabValueError(f"{name} has the shape {list(found.shape)}; right would be two axes")
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +120,20 @@ def slope(
     `weights` is units × samples, the other two windows × samples, all float64.
     The operators see `dtype`; everything else is computed in float64.
     """
-    with np.errstate(over="ignore"):  # a training that explodes ends in ∞ and NaN, not in warnings
+    instance("operators", operators, Operators, "what model() or on_device() gives")
+    weights, windows, clean = (
+        matrix(name, value)
+        for name, value in (("weights", weights), ("windows", windows), ("clean", clean))
+    )
+    if not windows.size or windows.shape != clean.shape or windows.shape[1] != weights.shape[1]:
+        raise LabValueError(
+            f"weights {list(weights.shape)}, windows {list(windows.shape)}, clean "
+            f"{list(clean.shape)}; right would be units x samples and twice windows x samples"
+        )
+    dtype = data_type(dtype).numpy
+    with np.errstate(
+        over="ignore", invalid="ignore"
+    ):  # a training that explodes ends in ∞ and NaN, not in warnings
         u = (windows @ weights.T).astype(dtype)
         code = operators.forward(u, lambd)
         wide = code.astype(np.float64)

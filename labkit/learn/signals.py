@@ -6,6 +6,7 @@ which licence: `labkit/data/signals/README.md`.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,13 +15,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from labkit.errors import LabValueError
+from labkit.errors import LabValueError, shown
+from labkit.op.arrays import refuse_masked
+from labkit.op.asked import count, instance, number
 
 __all__ = ["Signal", "cut", "ecg", "noise"]
 
 Array = npt.NDArray[np.float64]
 
 _FILE = Path(__file__).parents[1] / "data" / "signals" / "ecg.txt"
+_MOST = 2**28
+"""More noise than that is a mistake."""
+
 _ZERO, _PER_MILLIVOLT, _RATE = 1024, 200, 360
 
 
@@ -61,13 +67,14 @@ def cut(values: npt.ArrayLike, length: int) -> Array:
     array([[1., 2.],
            [3., 4.]])
     """
-    samples: Any = np.asarray(values, np.float64)
-    if samples.ndim != 1 or not 1 <= length <= samples.size:
+    row: Any = samples("values", values)
+    length = count("length", length, least=1)
+    if row.ndim != 1 or length > row.size:
         raise LabValueError(
-            f"a window of {length} samples cannot be cut from an array of shape {samples.shape}"
+            f"a window of {shown(length)} samples cannot be cut from an array of shape {row.shape}"
         )
-    count = samples.size // length
-    windows: Array = samples[: count * length].reshape(count, length)
+    rows = row.size // length
+    windows: Array = row[: rows * length].reshape(rows, length)
     return windows
 
 
@@ -77,4 +84,21 @@ def noise(shape: tuple[int, ...], rms: float, seed: int = 0) -> Array:
     Made by NumPy's older generator: its stream is promised never to change,
     that of the newer one is not.
     """
-    return rms * np.random.RandomState(seed).standard_normal(shape)
+    sizes = [count("a size of shape", n) for n in instance("shape", shape, tuple, "a tuple")]
+    if count("seed", seed) >= 2**32 or math.prod(sizes) > _MOST or len(sizes) > 32:
+        raise LabValueError(
+            f"seed {shown(seed)} and shape {shown(shape)}; right would be a seed below 2^32 and at "
+            f"most {_MOST:,} samples"
+        )
+    return number("rms", rms) * np.random.RandomState(seed).standard_normal(sizes)
+
+
+def samples(name: str, values: Any) -> Array:
+    """Numbers as float64; raises `LabValueError` for what is none."""
+    refuse_masked(name, values)
+    try:
+        return np.asarray(values, np.float64)
+    except Exception as error:  # of anybody's __array__ and __float__
+        raise LabValueError(
+            f"{name} is {shown(values)}; right would be numbers, or an array of NumPy"
+        ) from error

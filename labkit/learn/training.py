@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from labkit.errors import LabValueError
-from labkit.learn.coder import Operators, first_weights, slope
+from labkit.learn.coder import Operators, first_weights, matrix, slope
+from labkit.op.asked import count, number
 
 __all__ = ["Training", "train"]
 
@@ -53,7 +54,7 @@ class Training:
 
     def until(self, step: int) -> Training:
         """The same training, stopped after so many steps."""
-        if not 0 <= step <= self.steps:
+        if count("step", step) > self.steps:
             raise LabValueError(f"step {step}; right would be 0 to {self.steps}")
         end = step + 1
         return Training(self.errors[:end], self.shares[:end], self.fired[:end], self.path[:end])
@@ -92,8 +93,10 @@ def train(
     Every step sees all windows, so nothing here is drawn by chance but the
     first patterns, and those are fixed by `seed`.
     """
-    if steps < 0 or not rate > 0:
-        raise LabValueError(f"steps {steps} and rate {rate}; right would be 0 or more, above 0")
+    steps, rate = count("steps", steps), number("rate", rate)
+    if not 0 < rate < float("inf"):
+        raise LabValueError(f"rate {rate}; right would be a finite number above 0")
+    windows, clean = matrix("windows", windows), matrix("clean", clean)
     weights = first_weights(units, windows.shape[1], seed)
     errors, shares, fired, path = [], [], [], []
     for _ in range(steps + 1):

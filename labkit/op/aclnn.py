@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from labkit.errors import LabValueError
+from labkit.errors import LabValueError, shown
 from labkit.language import Text
+from labkit.op.asked import count, instance
 from labkit.op.contract import Fault, check_backward, check_forward
 from labkit.op.describe import TensorDesc
 from labkit.op.dtypes import DataType, promote_type
@@ -55,8 +56,10 @@ def plan_hardshrink_backward(
     that one message carries. Never raises for bad descriptors: the plan's
     status tells.
     """
+    _descriptors(gradOutput=grad_output, self=self, gradInput=grad_input)
     scalar = None if lambd is None else as_scalar(lambd)
     chip = soc if isinstance(soc, Soc) else find_soc(soc)
+    instance("op_name", op_name, str, f"a name such as {BACKWARD}_0")
     return _plan_backward(
         grad_output, self, scalar, grad_input, chip, _freeze(kernel_workspaces), op_name
     )
@@ -71,6 +74,7 @@ def plan_hardshrink(
     kernel_workspaces: str | Mapping[str, int] = "auto",
 ) -> Plan:
     """What aclnnHardshrinkGetWorkspaceSize decides; arguments as for backward."""
+    _descriptors(self=self, out=out)
     scalar = None if lambd is None else as_scalar(lambd)
     chip = soc if isinstance(soc, Soc) else find_soc(soc)
     return _plan_forward(self, scalar, out, chip, _freeze(kernel_workspaces))
@@ -105,12 +109,20 @@ def plan_operator(
 
 def _freeze(option: str | Mapping[str, int]) -> str | tuple[tuple[str, int], ...]:
     if isinstance(option, Mapping):
-        return tuple(sorted(option.items()))
-    if option not in ("auto", "none"):
+        named = ((instance("an op type", key, str, "a text"), key) for key in option)
+        return tuple(sorted((name, count(name, option[key], "bytes")) for name, key in named))
+    if not isinstance(option, str) or option not in ("auto", "none"):
         raise LabValueError(
-            f"kernel_workspaces is 'auto', 'none' or a mapping of op types to bytes, not {option!r}"
+            "kernel_workspaces is 'auto', 'none' or a mapping of op types to bytes, not "
+            f"{shown(option)}"
         )
     return option
+
+
+def _descriptors(**named: Any) -> None:
+    for name, value in named.items():
+        if value is not None:
+            instance(name, value, TensorDesc, "a TensorDesc, or None for a null pointer")
 
 
 def _builder(soc: Soc, option: str | tuple[tuple[str, int], ...]) -> Builder:

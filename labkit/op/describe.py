@@ -12,9 +12,10 @@ import math
 import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
-from labkit.errors import LabValueError
+from labkit.errors import LabValueError, shown
 from labkit.op.dtypes import DataType, data_type
 
 __all__ = ["ND", "TensorDesc", "contiguous_strides", "element_count", "shape_text"]
@@ -26,6 +27,8 @@ _PRIVATE_FORMATS = frozenset({3, 4, 12, 29, 32, 33, 50, 51, 52, 53, 54})
 """Formats whose storage is not laid out by strides (NC1HWC0, FRACTAL_NZ, ...)."""
 
 _INT64_MAX = 2**63 - 1
+_MOST_AXES = 2**16
+"""Of what has more sizes nobody made a shape: an iterator without an end, say."""
 
 
 def element_count(shape: Sequence[int]) -> int:
@@ -52,12 +55,21 @@ def shape_text(shape: Iterable[int]) -> str:
 def _integers(name: str, values: Any) -> tuple[int, ...]:
     try:
         listed = [values] if hasattr(values, "__index__") else values
-        result = tuple(operator.index(value) for value in listed)
-    except (TypeError, ValueError) as error:
-        raise LabValueError(f"{name} must be whole numbers, not {values!r}") from error
+        result = tuple(map(operator.index, islice(listed, _MOST_AXES + 1)))
+        if len(result) > _MOST_AXES:
+            raise ValueError(f"more than {_MOST_AXES} numbers")
+    except Exception as error:  # of anybody's __index__ and __iter__
+        raise LabValueError(f"{name} must be whole numbers, not {shown(values)}") from error
     if any(not -_INT64_MAX - 1 <= value <= _INT64_MAX for value in result):
-        raise LabValueError(f"{name} has a number that does not fit int64: {values!r}")
+        raise LabValueError(f"{name} has a number that does not fit int64: {shown(values)}")
     return result
+
+
+def _integer(name: str, value: Any) -> int:
+    found = _integers(name, value)
+    if len(found) != 1:
+        raise LabValueError(f"{name} must be one whole number, not {shown(value)}")
+    return found[0]
 
 
 @dataclass(frozen=True)
@@ -100,10 +112,10 @@ class TensorDesc:
                 f"a shape of {len(shape)} axes needs as many strides, not {len(strides)}"
             )
         put(self, "strides", strides)
-        put(self, "offset", _integers("offset", offset)[0])
+        put(self, "offset", _integer("offset", offset))
         storage = shape if storage_shape is None else _integers("storage_shape", storage_shape)
         put(self, "storage_shape", storage)
-        put(self, "format", _integers("format", format)[0])
+        put(self, "format", _integer("format", format))
         put(self, "is_contiguous", _is_contiguous(shape, strides, self.format))
 
     @property

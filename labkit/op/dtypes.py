@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from labkit.errors import LabValueError
+from labkit.errors import LabValueError, shown
 from labkit.op.tables import load_table
 
 __all__ = [
@@ -122,6 +122,8 @@ def _names() -> dict[str, DataType]:
 def data_type(spec: DataType | str | int | npt.DTypeLike) -> DataType:
     """The dtype meant by a NumPy dtype or name, an ACL or DT name, or its number.
 
+    A dtype of another library (torch.bfloat16) means the one of its name.
+
     >>> data_type("bfloat16"), data_type("ACL_FLOAT"), data_type("float16")
     (DT_BF16, DT_FLOAT, DT_FLOAT16)
     """
@@ -132,7 +134,7 @@ def data_type(spec: DataType | str | int | npt.DTypeLike) -> DataType:
     if isinstance(spec, int) and not isinstance(spec, bool):
         found = UNDEFINED if spec == -1 else _VALUES.get(spec)
         if found is None:
-            raise LabValueError(f"no aclDataType has the value {spec}")
+            raise LabValueError(f"no aclDataType has the value {shown(spec)}")
         return found
     if isinstance(spec, str):
         found = _names().get(spec.upper())
@@ -141,12 +143,23 @@ def data_type(spec: DataType | str | int | npt.DTypeLike) -> DataType:
     try:
         if spec is None:  # NumPy would make float64 of it
             raise TypeError
-        return _of_numpy(np.dtype(spec))  # type: ignore[arg-type]
-    except TypeError as error:
+        named = None if isinstance(spec, (str, type)) else _of_others(spec)
+        return named or _of_numpy(np.dtype(spec))  # type: ignore[arg-type]
+    except LabValueError:
+        raise
+    except Exception as error:  # NumPy parses a text: SyntaxError, ValueError
         raise LabValueError(
-            f"{spec!r} names no dtype; right would be a NumPy name (float32, float16, bfloat16) "
-            "or an ACL one (ACL_FLOAT, ACL_BF16)"
+            f"{shown(spec)} names no dtype; right would be a NumPy name (float32, float16, "
+            "bfloat16) or an ACL one (ACL_FLOAT, ACL_BF16)"
         ) from error
+
+
+def _of_others(spec: Any) -> DataType | None:
+    """The dtype with the name of another library's: its last word, torch.float16 or Float16."""
+    if "dtype" not in type(spec).__name__.lower() and not isinstance(spec, np.dtype):
+        return None
+    name = getattr(spec, "name", None)
+    return _names().get((name if isinstance(name, str) else str(spec).rpartition(".")[2]).upper())
 
 
 @cache

@@ -19,7 +19,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from labkit.errors import LabError, LabValueError
+from labkit.errors import LabError, LabValueError, shown
+from labkit.op.arrays import as_array
+from labkit.op.asked import instance
 from labkit.op.cast import round_cast
 from labkit.op.dtypes import FLOAT, FLOAT16
 from labkit.op.program import MTE2, MTE3, PIPES, Instruction, Slot, program
@@ -80,12 +82,14 @@ def run_kernel(
     them missed. Raises `HazardError`, `TilingError` (tile does not fit),
     `LabValueError` (arrays do not fit the tiling).
     """
-    x = np.ascontiguousarray(self)
+    instance("tiling", tiling, Tiling, "what labkit.op.tile gives")
+    _chooser(order, 0)
+    x = np.ascontiguousarray(as_array("self", self))
     tensors = {"self": x}
     if tiling.op != FORWARD:
         if grad is None:
             raise LabValueError("the backward kernel needs a gradient")
-        tensors["grad"] = np.ascontiguousarray(grad)
+        tensors["grad"] = np.ascontiguousarray(as_array("grad", grad))
     for name, array in tensors.items():
         if array.dtype != tiling.dtype.numpy or array.size != tiling.total_num:
             raise LabValueError(
@@ -121,6 +125,10 @@ def _without(
 
 
 def _chooser(order: str | int, core: int) -> Order:
+    if not isinstance(order, (str, int)):
+        raise LabValueError(
+            f"order must be 'program', 'early', 'late' or a seed, not {shown(order)}"
+        )
     if order == "program":
         return lambda ready: min(ready, key=lambda step: step.place)
     if order == "late":
@@ -129,7 +137,7 @@ def _chooser(order: str | int, core: int) -> Order:
         return lambda ready: min(ready, key=lambda step: PIPES.index(step.pipe))
     if isinstance(order, int):
         return random.Random(order * 1009 + core).choice
-    raise LabValueError(f"order must be 'program', 'early', 'late' or a seed, not {order!r}")
+    raise LabValueError(f"order must be 'program', 'early', 'late' or a seed, not {shown(order)}")
 
 
 def _ordered(steps: tuple[Instruction, ...], choose: Order) -> Iterable[Instruction]:

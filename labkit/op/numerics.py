@@ -24,6 +24,8 @@ import numpy as np
 import numpy.typing as npt
 
 from labkit.errors import LabValueError
+from labkit.op.arrays import as_array, refuse_masked
+from labkit.op.asked import word
 from labkit.op.dtypes import BF16, FLOAT, FLOAT16, DataType, data_type
 from labkit.op.scalar import as_scalar, float32_bits
 
@@ -65,8 +67,7 @@ def dead_limit(dtype: DataType, lambd: np.float32, *, op: str = "hardshrink_grad
     Forward ("hardshrink"): every dtype compares in float32, and a negative λ
     is not clamped by the kernel, so nothing is dead. λ = NaN: nothing is dead.
     """
-    if op not in ("hardshrink_grad", "hardshrink"):
-        raise LabValueError(f"op must be 'hardshrink_grad' or 'hardshrink', not {op!r}")
+    word("op", op, ("hardshrink_grad", "hardshrink"))
     if np.isnan(lambd):
         return None
     if lambd < 0:
@@ -117,13 +118,14 @@ def hardshrink_grad(
     Raises `LabValueError` for other dtypes, unequal shapes or dtypes, an
     unknown variant.
     """
-    gradient, x = np.asarray(grad), np.asarray(self)
-    if variant != "arch35":
+    gradient, x = as_array("grad", grad), as_array("self", self)
+    if not isinstance(variant, str) or variant != "arch35":
         from labkit.op.variants import run_variant
 
         result = run_variant(variant, gradient, x, lambd)
         if out is None:
             return result
+        _check_out(out, x)
         out[...] = result
         return out
     return _run(gradient, x, lambd, out, "hardshrink_grad")
@@ -136,7 +138,7 @@ def hardshrink(self: npt.ArrayLike, lambd: Any, *, out: Array | None = None) -> 
     λ (the host does before it); then everything passes, −0 included.
     Arguments, result and errors as `hardshrink_grad`.
     """
-    x = np.asarray(self)
+    x = as_array("self", self)
     return _run(x, x, lambd, out, "hardshrink")
 
 
@@ -152,16 +154,23 @@ def _run(values: Array, x: Array, lambd: Any, out: Array | None, op: str) -> Arr
         )
     if out is None:
         out = np.empty(x.shape, x.dtype)
-    elif not isinstance(out, np.ndarray) or not out.flags.writeable:
-        raise LabValueError("out must be a NumPy array that can be written")
-    elif out.dtype != x.dtype or out.shape != x.shape:
-        raise LabValueError(f"out must be {x.dtype}{list(x.shape)}")
-    elif _overlaps_shifted(values, out) or (x is not values and _overlaps_shifted(x, out)):
-        # Written behind the reader's back in part: the result must not depend on the order.
-        out[...] = _run(values, x, lambd, None, op)
-        return out
-    _select(values, x, _limit(dtype, lambd, op), out)
+    else:
+        _check_out(out, x)
+        if _overlaps_shifted(values, out) or (x is not values and _overlaps_shifted(x, out)):
+            # Written behind the reader's back in part: the result must not depend on the order.
+            np.asarray(out)[...] = _run(values, x, lambd, None, op)
+            return out
+    _select(values, x, _limit(dtype, lambd, op), np.asarray(out))
     return out
+
+
+def _check_out(out: Any, x: Array) -> None:
+    """Refuse what would not be written completely; raises `LabValueError`."""
+    refuse_masked("out", out)
+    if not isinstance(out, np.ndarray) or not out.flags.writeable:
+        raise LabValueError("out must be a NumPy array that can be written")
+    if out.dtype != x.dtype or out.shape != x.shape:
+        raise LabValueError(f"out must be {x.dtype}{list(x.shape)}")
 
 
 @cache

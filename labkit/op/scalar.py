@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from labkit.errors import LabValueError
+from labkit.errors import LabValueError, shown
+from labkit.op.arrays import refuse_masked
 from labkit.op.dtypes import DataType, data_type
 
 __all__ = ["Scalar", "as_scalar", "clamp_lambd", "float32_bits", "float32_from_bits"]
@@ -93,7 +94,7 @@ class Scalar:
                 + ", ".join(name.removeprefix("DT_") for name in SCALAR_DTYPES)
             )
         if raw is not None and not isinstance(raw, (bytes, bytearray, memoryview)):
-            raise LabValueError(f"raw is the scalar's bytes, not {raw!r}")
+            raise LabValueError(f"raw is the scalar's bytes, not {shown(raw)}")
         object.__setattr__(self, "raw", bytes(raw) if raw is not None else _encode(value, kind))
         if kind.itemsize != len(self.raw):
             raise LabValueError(
@@ -120,10 +121,15 @@ def as_scalar(value: Any) -> Scalar:
         return Scalar(raw=value.tobytes())
     if isinstance(value, (complex, np.complexfloating)):
         raise LabValueError('a complex λ needs its dtype named: Scalar(value, "complex64")')
+    refuse_masked("λ", value)
+    if isinstance(value, np.floating):  # rounded once, a longdouble too
+        return Scalar(value)
     try:
         number = float(value)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise LabValueError(f"λ must be a number or a labkit.Scalar, not {value!r}") from error
+    except Exception as error:  # of anybody's __float__
+        raise LabValueError(
+            f"λ must be a number that a float holds or a labkit.Scalar, not {shown(value)}"
+        ) from error
     return Scalar(number)
 
 
@@ -136,6 +142,7 @@ def _encode(value: Any, dtype: DataType) -> bytes:
     name = dtype.name
     if value is None:
         raise LabValueError("a scalar needs a value (or its bytes as raw=...)")
+    refuse_masked("the value of a scalar", value)
     try:
         if name == "DT_FLOAT":
             return float32_bits(value).to_bytes(4, "little")
@@ -157,9 +164,11 @@ def _encode(value: Any, dtype: DataType) -> bytes:
             if name in _WITHOUT_NAN and np.isnan(float(value)):
                 raise ValueError
             return np.asarray(value, dtype=getattr(ml_dtypes, _SMALL_FLOATS[name])).tobytes()
-    except (TypeError, ValueError, OverflowError, struct.error) as error:
-        raise LabValueError(f"{value!r} does not fit a {name} scalar") from error
-    return bytes([_nearest_code(float(value), name)])
+        return bytes([_nearest_code(float(value), name)])
+    except LabValueError:
+        raise
+    except Exception as error:  # of anybody's __float__, __int__, __complex__, __array__
+        raise LabValueError(f"{shown(value)} does not fit a {name} scalar") from error
 
 
 def _to_float_bits(raw: bytes, name: str) -> int:

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from labkit.errors import LabValueError
+from labkit.errors import LabValueError, shown
 
 __all__ = ["Soc", "find_soc", "load_table", "socs"]
 
@@ -88,16 +88,22 @@ _FAMILIES = {
 }
 
 
-@cache
 def find_soc(name: str | None = None) -> Soc:
     """The chip of that name (exact, or a family word such as "950", "910b", "a3").
 
     Raises `LabValueError` with near names when there is none.
     """
-    table = socs()
     wanted = DEFAULT_SOC if name is None else name
     if not isinstance(wanted, str):
-        raise LabValueError(f"a chip is named by a text such as {DEFAULT_SOC!r}, not {wanted!r}")
+        raise LabValueError(
+            f"a chip is named by a text such as {DEFAULT_SOC!r}, not {shown(wanted)}"
+        )
+    return _found(wanted)
+
+
+@cache
+def _found(wanted: str) -> Soc:
+    table = socs()
     found = table.get(wanted) or table.get(_FAMILIES.get(wanted.lower(), ""))
     if found is None:
         by_case = {key.lower(): soc for key, soc in table.items()}
@@ -107,7 +113,7 @@ def find_soc(name: str | None = None) -> Soc:
 
         near = difflib.get_close_matches(wanted, list(table), n=4, cutoff=0.3)
         raise LabValueError(
-            f"no chip named {wanted!r} in the table of {len(table)}; "
+            f"no chip named {shown(wanted)} in the table of {len(table)}; "
             f"near: {', '.join(near) or 'none'}; or a family: {', '.join(sorted(_FAMILIES))}"
         )
     return found

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from labkit.errors import LabValueError
+from labkit.op.asked import count, word
 from labkit.op.dtypes import BF16, FLOAT, FLOAT16, DataType, data_type
 from labkit.op.scalar import as_scalar
 from labkit.op.tables import Soc, find_soc
@@ -136,6 +137,10 @@ class Tiling:
         )
 
 
+_ANY = 2**63
+"""No cores and no UB, and fewer, are for the tiling itself to refuse."""
+
+
 def tile(
     total: int,
     dtype: Any,
@@ -160,13 +165,11 @@ def tile(
     >>> t.block_dim, t.block_factor, t.ub_factor, t.tiling_key
     (72, 57, 4096, 256)
     """
-    if op not in (GRAD, FORWARD):
-        raise LabValueError(f"op must be {GRAD!r} or {FORWARD!r}, not {op!r}")
+    word("op", op, (GRAD, FORWARD))
     chip = soc if isinstance(soc, Soc) else find_soc(soc)
-    core_count = chip.tiling_cores if cores is None else cores
-    ub = chip.tiling_ub_bytes if ub_bytes is None else ub_bytes
-    if total < 0:
-        raise LabValueError(f"total must be a number of elements, not {total}")
+    core_count = count("cores", chip.tiling_cores if cores is None else cores, least=-_ANY)
+    ub = count("ub_bytes", chip.tiling_ub_bytes if ub_bytes is None else ub_bytes, least=-_ANY)
+    total = count("total", total, "a number of elements")
     if core_count <= 0:
         raise TilingError("the tiling is told of no vector core")
     if ub <= 0:

@@ -16,8 +16,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from labkit.errors import LabValueError
-from labkit.op.dtypes import FLOAT, FLOAT16, DataType, data_type
+from labkit.errors import LabValueError, shown
+from labkit.op.arrays import as_array
+from labkit.op.asked import instance, number
+from labkit.op.dtypes import BF16, FLOAT, FLOAT16, DataType, data_type
 from labkit.op.numerics import dead_limit, hardshrink_grad
 from labkit.op.scalar import as_scalar
 
@@ -144,19 +146,27 @@ VARIANTS: tuple[Variant, ...] = (
 
 def run_variant(name: str, grad: npt.ArrayLike, self: npt.ArrayLike, lambd: Any) -> Array:
     """The gradient by one variant; arguments as `hardshrink_grad`, float32/float16/bfloat16."""
-    found = next((variant for variant in VARIANTS if variant.name == name), None)
-    if found is None:
-        known = ", ".join(variant.name for variant in VARIANTS)
-        raise LabValueError(f"unknown variant {name!r}; known: {known}")
-    gradient, x = np.asarray(grad), np.asarray(self)
+    by_name = {variant.name: variant for variant in VARIANTS}
+    if not isinstance(name, str) or name not in by_name:
+        raise LabValueError(f"unknown variant {shown(name)}; known: {', '.join(by_name)}")
+    found = by_name[name]
+    gradient, x = as_array("grad", grad), as_array("self", self)
     if gradient.dtype != x.dtype or gradient.shape != x.shape:
         raise LabValueError("variants take two arrays of one dtype and shape")
+    _kernel_dtype(x.dtype)
     return found.function(gradient, x, as_scalar(lambd).to_float())
+
+
+def _kernel_dtype(dtype: Any) -> DataType:
+    kind = data_type(dtype)
+    if kind not in (FLOAT, FLOAT16, BF16):
+        raise LabValueError(f"the variants take float32, float16 and bfloat16, not {kind.short}")
+    return kind
 
 
 def edge_values(dtype: Any, lambd: Any) -> Array:
     """Values where kernels like to part: around ±λ, zeros, NaN, infinities, extremes."""
-    kind = data_type(dtype)
+    kind = _kernel_dtype(dtype)
     unsigned = np.dtype(f"u{kind.itemsize}")
     top = 1 << (8 * unsigned.itemsize - 1)
     limit = dead_limit(kind, as_scalar(lambd).to_float()) or 0
@@ -173,7 +183,9 @@ def compare(
     grad: npt.ArrayLike, self: npt.ArrayLike, lambd: Any, names: Sequence[str] | None = None
 ) -> dict[str, Array]:
     """Every variant's result on the same arrays, by name."""
-    wanted = [variant.name for variant in VARIANTS] if names is None else list(names)
+    if names is None:
+        names = [variant.name for variant in VARIANTS]
+    wanted = instance("names", names, (list, tuple), "a list of variants")
     return {name: run_variant(name, grad, self, lambd) for name in wanted}
 
 
@@ -184,7 +196,9 @@ def difference_table(dtype: Any, lambd: Any, grad: float = 1.0) -> str:
     gradient. `=` marks the same bits as arch35.
     """
     x = edge_values(dtype, lambd)
-    results = compare(np.full(x.shape, grad, x.dtype), x, lambd)
+    with np.errstate(over="ignore"):
+        ones = np.full(x.shape, number("grad", grad), x.dtype)
+    results = compare(ones, x, lambd)
     unsigned = np.dtype(f"u{x.dtype.itemsize}")
     bits = {name: result.view(unsigned) for name, result in results.items()}
     rows = [["x", "bits", *results]]
@@ -232,7 +246,7 @@ def disagreements(dtype: Any, lambd: Any) -> tuple[Disagreement, ...]:
     they agree, so the tuple is empty. A negative λ reaching the kernels
     unclamped parts at 0, which the host's clamp prevents.
     """
-    kind = data_type(dtype)
+    kind = _kernel_dtype(dtype)
     value = as_scalar(lambd).to_float()
     backward, forward = (dead_limit(kind, value, op=op) for op in ("hardshrink_grad", "hardshrink"))
     if backward is None or forward is None:

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from labkit.cann.interface import MissingSymbol, Prototype, ffi, prototypes
-from labkit.errors import DeviceMemoryError, LabError, LifetimeError
+from labkit.errors import DeviceMemoryError, LabError, LifetimeError, StaysHere
 from labkit.op.tables import Soc, find_soc
 from labkit.sim.executors import Executors
 from labkit.sim.faults import Faults
@@ -35,7 +35,7 @@ _HANDLE_BASE = 0x7AB0_0000_0000
 _DEFAULT_MEMORY = 32 * 1024**3
 
 
-class SoftwareNpu:
+class SoftwareNpu(StaysHere):
     """An Ascend NPU in software, behind CANN's C interface.
 
     `soc` is a chip of the table; `devices` how many of it there are.
