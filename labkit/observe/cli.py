@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from typing import TYPE_CHECKING
 
 from labkit.explain.cli import TENSORS, add_call_arguments, plan_of
+from labkit.language import Text
 from labkit.language import gettext as _
 
 if TYPE_CHECKING:
@@ -21,11 +21,12 @@ __all__ = ["add_arguments", "run"]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Give a parser the options of `labkit observe`."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.description = (
+    parser.description = Text(
         "Compare the kernels of a profile, as msprof writes it, with those that a call should\n"
         "launch. Without a folder the call is made under msprof on this machine's NPU.\n"
         "Exit code 0: nothing differs; 1: something does, or there is nothing to read.\n\n"
-        f"{TENSORS}"
+        "{tensors}",
+        tensors=TENSORS,
     )
     parser.add_argument(
         "folder",
@@ -55,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(_as_json(compared, plan), indent=1))
     else:
-        _print(_told(compared, plan, fields=options.fields))
+        print(_told(compared, plan, fields=options.fields))
     return 0 if compared.agrees else 1
 
 
@@ -90,9 +91,3 @@ def _as_json(compared: Comparison, plan: Plan) -> dict[str, object]:
         "lines": [vars(line) for line in compared.lines],
         "notes": list(compared.notes),
     }
-
-
-def _print(text: str) -> None:
-    """Print, also where the terminal's encoding has no Chinese."""
-    encoding = sys.stdout.encoding or "utf-8"
-    print(text.encode(encoding, "replace").decode(encoding))

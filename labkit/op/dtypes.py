@@ -7,6 +7,7 @@ data/dtypes.json and data/promote.json.
 
 from __future__ import annotations
 
+import reprlib
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
@@ -141,12 +142,13 @@ def data_type(spec: DataType | str | int | npt.DTypeLike) -> DataType:
     try:
         if spec is None:  # NumPy would make float64 of it
             raise TypeError
-        return _of_numpy(np.dtype(spec))  # type: ignore[arg-type]
-    except TypeError as error:
+        named = np.dtype(spec)  # type: ignore[arg-type]
+    except Exception as error:  # NumPy reads "(,)" as Python does: SyntaxError and others
         raise LabValueError(
-            f"{spec!r} names no dtype; right would be a NumPy name (float32, float16, bfloat16) "
-            "or an ACL one (ACL_FLOAT, ACL_BF16)"
+            f"{reprlib.repr(spec)} names no dtype; right would be a NumPy name (float32, float16, "
+            "bfloat16) or an ACL one (ACL_FLOAT, ACL_BF16)"
         ) from error
+    return _of_numpy(named)
 
 
 @cache

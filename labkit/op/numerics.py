@@ -240,7 +240,7 @@ def _fast_kernel() -> Callable[..., None] | None:
         return None
     try:
         from labkit.op.fused import select
-    except ImportError:
+    except (ImportError, OSError):  # numba's import needs a working folder that is there
         return None
     return select
 
