@@ -44,6 +44,9 @@ def _answer(given: list[str]) -> int:
     with argparse_words():
         parser = _parser()
         options = parser.parse_args(given)
+        if options.version:
+            print(f"labkit {__version__}")
+            return 0
         if options.command is None:
             parser.print_help()
             return 2
@@ -59,7 +62,7 @@ def _parser() -> Parser:
     parser = Parser(
         prog="labkit", description="A lab around one accelerator operator, aclnnHardshrinkBackward."
     )
-    parser.add_argument("--version", action="version", version=f"labkit {__version__}")
+    parser.add_argument("--version", action="store_true", help="print the lab's version")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
 
     def command(name: str, *, help: str, **more: Any) -> Parser:

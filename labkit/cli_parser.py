@@ -23,9 +23,7 @@ ARGPARSE = (
     "options",
     "%(heading)s:",
     "show this help message and exit",
-    "show program's version number and exit",
     "argument %(argument_name)s: %(message)s",
-    "unknown parser %(parser_name)r (choices: %(choices)s)",
     "unrecognized arguments: %s",
     "not allowed with argument %s",
     "ignored explicit argument %r",
@@ -76,6 +74,10 @@ class Parser(argparse.ArgumentParser):
         if self.description:
             self.description = _(self.description)
         return super().format_help()
+
+    def print_help(self, file: Any = None) -> None:
+        """As argparse's, which says nothing where its help could not be written."""
+        print(self.format_help(), end="", file=file)
 
     def parse_args(self, args: Sequence[str], namespace: Any = None) -> Any:  # type: ignore[override]
         """As argparse's, but no argument is empty: `Path("")` would be the working folder."""

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import TextIO
 
 from labkit.errors import LabError
-from labkit.language import gettext as _
+from labkit.language import gettext
 
 __all__ = ["answered"]
 
@@ -38,7 +38,7 @@ def answered(answer: Callable[[], int]) -> int:
         return code
     except KeyboardInterrupt:
         _flushed()
-        return _tell(_worded("stopped"), 130)
+        return _tell(_("stopped"), 130)
     except Exception as error:
         return _failed(error)
 
@@ -50,12 +50,12 @@ def _failed(error: Exception) -> int:
     if isinstance(error, OSError):
         return _failed_outside(error, unwritten or error)
     if isinstance(error, MemoryError):
-        return _tell(_worded("that does not fit in this machine's memory; try smaller tensors"))
+        return _tell(_("that does not fit in this machine's memory; try smaller tensors"))
     if os.environ.get("LABKIT_DEBUG", "") not in ("", "0"):
         with contextlib.suppress(OSError):
             traceback.print_exception(error)
     kind, said = type(error).__name__, " ".join(str(error).split())[:200]
-    words = _worded(
+    words = _(
         "an error that the lab did not expect, {error}; please report it "
         "(LABKIT_DEBUG=1 shows where it is)"
     )
@@ -69,10 +69,10 @@ def _failed_outside(error: OSError, unwritten: OSError) -> int:
     if error.filename is not None:
         return _tell(f"{error.filename}: {_why(error)}")
     if unwritten.errno in _UNWRITTEN:
-        words = _worded("the answer could not be written to stdout: {why}")
+        words = _("the answer could not be written to stdout: {why}")
         return _tell(words.format(why=_why(unwritten)))
     if not _folder_is_there():
-        return _tell(_worded("the working folder was deleted; go to another one and try again"))
+        return _tell(_("the working folder was deleted; go to another one and try again"))
     return _tell(_why(error))
 
 
@@ -80,10 +80,10 @@ def _why(error: OSError) -> str:
     return error.strerror or str(error) or type(error).__name__
 
 
-def _worded(text: str) -> str:
+def _(text: str) -> str:
     """The sentence in the language of this process; in English where that itself is wrong."""
     try:
-        return _(text)
+        return gettext(text)
     except LabError:
         return text
 
