@@ -99,5 +99,5 @@ class Parser(argparse.ArgumentParser):
         """End with exit code 2 and one line."""
         said = " ".join(message.split())
         said = said if len(said) <= _LONGEST else f"{said[:_LONGEST]} ..."
-        more = _("more: {command}").format(command=f"{self.prog} --help")
-        self.exit(2, f"{self.prog}: {said} ({more})\n")
+        told = _("{said} (more: {command})").format(said=said, command=f"{self.prog} --help")
+        self.exit(2, f"{self.prog}: {told}\n")

@@ -23,9 +23,9 @@ _NULL = ("none", "null")
 _EXAMPLE = "float32:2,2"
 TENSORS = Text(
     "A TENSOR is dtype:shape[:strides[:offset[:storage shape]]], for example\n"
-    "  float16:4,1                 a row-major tensor (nothing after the colon is 0-d)\n"
-    "  float32:4,4:1,4             a transposed view\n"
-    "  float32:4,4:8,1:0:4,8       rows with gaps\n"
+    "  float16:4,1                 # a row-major tensor (nothing after the colon is 0-d)\n"
+    "  float32:4,4:1,4             # a transposed view\n"
+    "  float32:4,4:8,1:0:4,8       # rows with gaps\n"
     "or none for a null pointer."
 )
 """How a tensor is written on the command line."""
