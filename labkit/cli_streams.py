@@ -16,7 +16,7 @@ import traceback
 from collections.abc import Callable
 from typing import TextIO
 
-from labkit.errors import LabError
+from labkit.errors import AclError, LabError
 from labkit.language import gettext
 
 __all__ = ["answered"]
@@ -45,6 +45,8 @@ def answered(answer: Callable[[], int]) -> int:
 
 def _failed(error: Exception) -> int:
     unwritten = _flushed()
+    if isinstance(error, AclError):  # the code, and the library's own words behind it
+        return _tell("; ".join(str(error).splitlines()))
     if isinstance(error, LabError):
         return _tell(str(error))
     if isinstance(error, OSError):
