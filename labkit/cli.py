@@ -18,13 +18,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Sequence
 from typing import Any
 
 from labkit import __version__
-from labkit.errors import LabError
+from labkit.cli_parser import Parser, argparse_words
+from labkit.cli_streams import answered
+from labkit.language import gettext as _
 
 __all__ = ["main"]
 
@@ -32,16 +33,7 @@ __all__ = ["main"]
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit code."""
     given = list(sys.argv[1:] if argv is None else argv)
-    try:
-        code = _answer(given)
-        sys.stdout.flush()  # here, where a reader that has left is no traceback
-        return code
-    except LabError as error:
-        print(f"labkit: {error}", file=sys.stderr)
-        return 1
-    except BrokenPipeError:  # whoever read has stopped; what Python still holds has no reader
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+    return answered(lambda: _answer(given))
 
 
 def _answer(given: list[str]) -> int:
@@ -49,27 +41,34 @@ def _answer(given: list[str]) -> int:
         from labkit.course.notebooks import main as notebooks
 
         return notebooks(given[1:])
-    parser = _parser()
-    options = parser.parse_args(given)
-    if options.command is None:
-        parser.print_help()
-        return 2
+    with argparse_words():
+        parser = _parser()
+        options = parser.parse_args(given)
+        if options.version:
+            print(f"labkit {__version__}")
+            return 0
+        if options.command is None:
+            parser.print_help()
+            return 2
     return int(options.function(options))
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> Parser:
     from labkit.explain.cli import add_arguments
     from labkit.explain.cli import run as explain_run
     from labkit.observe.cli import add_arguments as add_observe_arguments
     from labkit.observe.cli import run as observe_run
 
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="labkit", description="A lab around one accelerator operator, aclnnHardshrinkBackward."
     )
-    parser.add_argument("--version", action="version", version=f"labkit {__version__}")
+    parser.add_argument("--version", action="store_true", help="print the lab's version")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
 
-    run = commands.add_parser(
+    def command(name: str, *, help: str, **more: Any) -> Parser:
+        return commands.add_parser(name, help=_(help), **more)
+
+    run = command(
         "run",
         help="one call; without arguments the documentation's example",
         description="Call the operator once and print the result, the device and what happened. "
@@ -87,19 +86,19 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--json", action="store_true", help="print one JSON object")
     run.set_defaults(function=_run)
 
-    explain = commands.add_parser("explain", help="the chain of a call, without running it")
+    explain = command("explain", help="the chain of a call, without running it")
     add_arguments(explain)
     explain.set_defaults(function=explain_run)
 
-    observe = commands.add_parser("observe", help="a profile against the prediction for a call")
+    observe = command("observe", help="a profile against the prediction for a call")
     add_observe_arguments(observe)
     observe.set_defaults(function=observe_run)
 
-    doctor = commands.add_parser("doctor", help="what is here and what works")
+    doctor = command("doctor", help="what is here and what works")
     doctor.add_argument("--device", choices=("npu", "sim", "auto"), help="the device to judge by")
     doctor.set_defaults(function=_doctor)
 
-    sdk = commands.add_parser(
+    sdk = command(
         "sdk",
         help="a CANN-shaped tree with the software NPU behind it",
         description="Write headers and shared libraries with CANN's names into DIR: C++ host "
@@ -116,7 +115,7 @@ def _parser() -> argparse.ArgumentParser:
     sdk.add_argument("--compiler", metavar="CC", help="the C compiler (default: $CC, cc, gcc)")
     sdk.set_defaults(function=_sdk)
 
-    kernel = commands.add_parser(
+    kernel = command(
         "kernel",
         help="a Jupyter kernel that starts with CANN's environment",
         description="Install a kernel whose environment has what CANN's set_env.sh sets, so that "
@@ -124,7 +123,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     kernel.add_argument("action", choices=("install", "remove"))
     kernel.add_argument("--name", default="hardshrink-npu", help="the kernel's name")
-    kernel.add_argument("--display-name", default="", help="what Jupyter's menu shows")
+    kernel.add_argument("--display-name", help="what Jupyter's menu shows")
     kernel.add_argument("--set-env", metavar="FILE", help="the script (default: of the CANN found)")
     kernel.add_argument(
         "--device",
@@ -136,12 +135,12 @@ def _parser() -> argparse.ArgumentParser:
     kernel.add_argument("--user", action="store_true", help="for this user, whatever environment")
     kernel.set_defaults(function=_kernel)
 
-    bench = commands.add_parser("bench", help="speed as ratios")
+    bench = command("bench", help="speed as ratios")
     bench.add_argument("--quick", action="store_true", help="smaller arrays, fewer runs")
     bench.add_argument("--json", action="store_true", help="print one JSON object")
     bench.set_defaults(function=_bench)
 
-    lab = commands.add_parser(
+    lab = command(
         "lab",
         help="the course in a folder of your own, opened in JupyterLab",
         description="Copy the notebooks into a folder of your own and open JupyterLab there. "
@@ -166,7 +165,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     lab.set_defaults(function=_lab)
 
-    commands.add_parser("notebooks", help="execute the notebooks, store or compare outputs")
+    command("notebooks", help="execute the notebooks, store or compare outputs")
     return parser
 
 
@@ -189,7 +188,7 @@ _EXAMPLE_LAMBD = 2.0
 
 def _run(options: argparse.Namespace) -> int:
     from labkit.operators import hardshrink, hardshrink_backward, open_device
-    from labkit.tensor_text import number, tensor
+    from labkit.tensor_text import number, refuse_too_large, tensor
 
     dtype = options.dtype or "float32"
     is_example = options.grad is None and options.self_ is None
@@ -198,14 +197,17 @@ def _run(options: argparse.Namespace) -> int:
         lambd = number("--lambd", options.lambd)
     self_text = options.self_ or (options.grad and _same_shape(options.grad)) or _EXAMPLE_SELF
     x = tensor("--self", self_text, dtype)
+    grad = None
+    if not options.forward:
+        ones = options.grad or (_EXAMPLE_GRAD if is_example else None)
+        grad = _ones_like(x) if ones is None else tensor("--grad", ones, dtype)
+    refuse_too_large(x, x if grad is None else grad)
     with open_device(options.device, options.index, options.soc) as device:
-        if options.forward:
+        if grad is None:
             call = hardshrink(
                 x, lambd=lambd, out_dtype=options.out_dtype, device=device, check=False
             )
         else:
-            ones = options.grad or (_EXAMPLE_GRAD if is_example else None)
-            grad = _ones_like(x) if ones is None else tensor("--grad", ones, dtype)
             call = hardshrink_backward(
                 grad, x, lambd=lambd, out_dtype=options.out_dtype, device=device, check=False
             )
@@ -293,7 +295,7 @@ def _kernel(options: argparse.Namespace) -> int:
         name=options.name,
         script=options.set_env,
         device=options.device,
-        display_name=options.display_name,
+        display_name=options.display_name or "",
         prefix=options.prefix,
         user=options.user,
     )
@@ -322,8 +324,8 @@ def _lab(options: argparse.Namespace) -> int:
 
 
 def _port(text: str) -> int:
-    if not text.isdecimal() or not 0 < int(text) < 65536:
-        raise argparse.ArgumentTypeError(f"{text} is not between 1 and 65535")
+    if not text.isdecimal() or len(text) > 5 or not 0 < int(text) < 65536:
+        raise argparse.ArgumentTypeError(_("{n} is not between 1 and 65535").format(n=text))
     return int(text)
 
 

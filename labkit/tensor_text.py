@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
+import os
+import reprlib
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from labkit.errors import LabValueError
+from labkit.language import gettext as _
 from labkit.op.dtypes import data_type
 
-__all__ = ["number", "tensor"]
+__all__ = ["number", "refuse_too_large", "tensor"]
+
+_GIB = 1 << 30
 
 
 def number(option: str, text: str) -> float:
@@ -20,7 +26,11 @@ def number(option: str, text: str) -> float:
     try:
         return float(text)
     except ValueError as error:
-        raise LabValueError(f"{option} must be a number, not {text!r}") from error
+        raise LabValueError(
+            _("{option} must be a number, not {text}").format(
+                option=option, text=reprlib.repr(text)
+            )
+        ) from error
 
 
 def tensor(option: str, text: str, dtype: str) -> npt.NDArray[Any]:
@@ -34,17 +44,20 @@ def tensor(option: str, text: str, dtype: str) -> npt.NDArray[Any]:
     if text.endswith(".npy"):
         return _load(option, text)
     if ":" in text and not text.startswith("["):
-        name, _, shape = text.partition(":")
+        name, _colon, shape = text.partition(":")
         return _ramp(option, name, shape)
     try:
         listed = json.loads(_json_numbers(text if text.startswith("[") else f"[{text}]"))
+        _refuse_other_than_numbers(listed)
         values = np.asarray(listed, dtype=np.float64)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
         raise LabValueError(
-            f"{option}: {text!r} is no tensor; right would be numbers like '[[0.2, 0.5]]', "
-            "dtype:shape like 'float16:4,1', or a .npy file"
+            _(
+                "{option}: {text} is no tensor; right would be numbers like '[[0.2, 0.5]]', "
+                "dtype:shape like 'float16:4,1', or a .npy file"
+            ).format(option=option, text=reprlib.repr(text))
         ) from error
-    with np.errstate(over="ignore"):
+    with np.errstate(all="ignore"):  # the nearest number of the dtype, as everywhere in NumPy
         return values.astype(data_type(dtype).numpy)
 
 
@@ -53,24 +66,105 @@ def _json_numbers(text: str) -> str:
     return lowered.replace("inf", "Infinity")
 
 
+def _refuse_other_than_numbers(listed: Any) -> None:
+    """NumPy would take null for nan and read the text in quotes."""
+    rest = [listed]
+    while rest:
+        item = rest.pop()
+        if isinstance(item, list):
+            rest += item
+        elif not isinstance(item, (int, float)):
+            raise ValueError(f"{item!r} is no number")
+
+
 def _load(option: str, path: str) -> npt.NDArray[Any]:
     try:
-        loaded: npt.NDArray[Any] = np.load(Path(path), allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise LabValueError(f"{option}: {path} cannot be read as an array: {error}") from error
-    return loaded
+        loaded = np.load(Path(path), allow_pickle=False)
+        if isinstance(loaded, np.ndarray):
+            return loaded
+        loaded.close()  # a zip of arrays, whatever its name
+        why = _("it holds several arrays; right would be one")
+    except Exception as error:  # bytes of anybody's: EOFError, SyntaxError, MemoryError, ...
+        why = str(error).partition("\n")[0] or type(error).__name__
+        if isinstance(error, OSError) and error.strerror:
+            why = error.strerror
+    raise LabValueError(
+        _("{option}: {path} cannot be read as an array: {why}").format(
+            option=option, path=path, why=why
+        )
+    )
 
 
 def _ramp(option: str, name: str, shape: str) -> npt.NDArray[Any]:
     from labkit.explain.cli import whole_numbers
 
+    kind = data_type(name).numpy
     try:
         sizes = whole_numbers(shape)
-        if any(size < 0 for size in sizes):
+        if any(not 0 <= size < 2**63 for size in sizes):
             raise ValueError
     except ValueError as error:
         raise LabValueError(
-            f"{option}: {shape!r} is no shape; right would be '4,1' (and nothing for 0-d)"
+            _("{option}: {shape} is no shape; right would be '4,1' (and nothing for 0-d)").format(
+                option=option, shape=reprlib.repr(shape)
+            )
         ) from error
-    total = int(np.prod(sizes, dtype=np.int64))
-    return np.linspace(-1, 1, total).reshape(sizes).astype(data_type(name).numpy)
+    total = math.prod(sizes)
+    _refuse(total * (8 + kind.itemsize))
+    try:
+        with np.errstate(all="ignore"):
+            return np.linspace(-1, 1, total).reshape(sizes).astype(kind)
+    except ValueError as error:  # more axes than NumPy has, or sizes that overflow beside a zero
+        raise LabValueError(
+            _(
+                "{option}: NumPy holds no such array ({why}); `labkit explain` tells what CANN "
+                "says of any shape"
+            ).format(option=option, why=error)
+        ) from error
+
+
+def refuse_too_large(x: npt.NDArray[Any], grad: npt.NDArray[Any]) -> None:
+    """Raise `LabValueError` where a call on two arrays cannot fit into this machine's memory.
+
+    Three tensors are held twice, here and on the device. Linux would grant more
+    than there is and end the process when it is used.
+    """
+    try:
+        result = math.prod(np.broadcast_shapes(x.shape, grad.shape))
+    except ValueError:  # CANN refuses these itself
+        result = 0
+    _refuse(2 * (x.nbytes + grad.nbytes + result * min(x.itemsize, grad.itemsize)))
+
+
+def _refuse(need: int) -> None:
+    there = _memory()
+    if there is not None and need > there:
+        raise LabValueError(
+            _(
+                "that needs {need} GiB of memory and {there} GiB are there; right would be smaller "
+                "tensors, or `labkit explain`, which needs none"
+            ).format(need=math.ceil(need / _GIB), there=there // _GIB)
+        )
+
+
+def _memory() -> int | None:
+    """Bytes that this process could still get; None where the system does not tell."""
+    found = []
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        sizes = {
+            name: int(rest.split()[0])
+            for name, _colon, rest in (line.partition(":") for line in lines)
+        }
+        found.append(1024 * (sizes["MemAvailable"] + sizes["SwapFree"]))
+    except (OSError, ValueError, LookupError):
+        try:
+            found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+        except (AttributeError, ValueError, OSError):
+            return None
+    for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        try:
+            found.append(int(Path(limit).read_text(encoding="ascii")))
+        except (OSError, ValueError):  # not there, or "max"
+            continue
+    return min(found)

@@ -14,6 +14,7 @@ import contextlib
 import hashlib
 import json
 import os
+import reprlib
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping
@@ -21,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from labkit.errors import LabError
+from labkit.language import gettext as _
 
 __all__ = ["RECORD", "Copied", "copy_course", "course_above", "course_folder", "reset"]
 
@@ -45,15 +47,16 @@ class Copied:
     aside: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        told = [f"the course is in {self.folder}"]
-        told += [f"  added: {len(self.added)} files"] if self.added else []
+        told = [_("the course is in {folder}").format(folder=self.folder)]
+        if self.added:
+            told.append("  " + _("added: {n} files").format(n=len(self.added)))
         for words, names in (
-            ("brought up to date", self.updated),
-            ("kept as you changed it", self.kept),
-            ("your version is now", self.aside),
+            (_("brought up to date: {name}"), self.updated),
+            (_("kept as you changed it: {name}"), self.kept),
+            (_("your version is now: {name}"), self.aside),
+            (_("newer in the course: {name} (take it: --reset {name})"), self.behind),
         ):
-            told += [f"  {words}: {name}" for name in names]
-        told += [f"  newer in the course: {name} (take it: --reset {name})" for name in self.behind]
+            told += ["  " + words.format(name=name) for name in names]
         return "\n".join(told)
 
 
@@ -66,7 +69,11 @@ def course_folder() -> Path:
     for folder in (package / "notebooks", package.parent / "notebooks"):
         if folder.is_dir():
             return folder
-    raise LabError(f"the notebooks are neither in {package} nor beside it; install the lab again")
+    raise LabError(
+        _("the notebooks are neither in {folder} nor beside it; install the lab again").format(
+            folder=package
+        )
+    )
 
 
 def course_above(start: Path | None = None) -> Path | None:
@@ -111,7 +118,9 @@ def reset(folder: Path, wanted: str) -> Copied:
     or "all". Raises `LabError` for a notebook that is not there.
     """
     if not (folder / RECORD).is_file():
-        raise LabError(f"{folder} holds no course to reset; labkit lab makes one")
+        raise LabError(
+            _("{folder} holds no course to reset; labkit lab makes one").format(folder=folder)
+        )
     course, put = _course(), _known(folder)
     names = _matching(wanted, course)
     files: dict[str, bytes] = {}
@@ -159,23 +168,34 @@ def _digest(name: str, data: bytes) -> str:
 
 def _known(folder: Path) -> dict[str, str]:
     """What was put into a folder before; refuses one that is no place for a course."""
-    if folder.exists() and not folder.is_dir():
-        raise LabError(f"{folder} is a file; name a folder for the course, new or empty")
     try:
+        if folder.exists() and not folder.is_dir():
+            raise LabError(
+                _("{folder} is a file; name a folder for the course, new or empty").format(
+                    folder=folder
+                )
+            )
         if not (folder / RECORD).is_file():
             others = [] if not folder.exists() else [p.name for p in folder.iterdir()]
             others = sorted(name for name in others if not name.startswith("."))
             if others:
                 raise LabError(
-                    f"{folder} holds other things ({', '.join(others[:3])}"
-                    f"{' ...' if others[3:] else ''}) and no course; name a new or empty folder, "
-                    f"for example {folder / 'hardshrink-course'}"
+                    _(
+                        "{folder} holds other things ({names}) and no course; name a new or empty "
+                        "folder, for example {example}"
+                    ).format(
+                        folder=folder,
+                        names=", ".join(others[:3]) + (" ..." if others[3:] else ""),
+                        example=folder / "hardshrink-course",
+                    )
                 )
             return {}
         record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
         return {str(name): str(digest) for name, digest in record["notebooks"].items()}
     except OSError as error:
-        raise LabError(f"the folder {folder} cannot be read: {error}") from error
+        raise LabError(
+            _("the folder {folder} cannot be read: {why}").format(folder=folder, why=error.strerror)
+        ) from error
     except (ValueError, KeyError, TypeError, AttributeError):
         return {}  # a broken record: whatever differs from the course counts as the learner's
 
@@ -202,7 +222,9 @@ def _write(folder: Path, files: Mapping[str, bytes], put: Mapping[str, str]) -> 
     except OSError as error:
         if made is not None:
             shutil.rmtree(made, ignore_errors=True)
-        raise LabError(f"the course cannot be written to {folder}: {error}") from error
+        raise LabError(
+            _("the course cannot be written to {folder}: {why}").format(folder=folder, why=error)
+        ) from error
 
 
 def _put(aside: Path, folder: Path, put: Mapping[str, str]) -> None:
@@ -224,7 +246,11 @@ def _matching(wanted: str, names: Iterable[str]) -> list[str]:
         return notebooks
     found = [name for name in notebooks if _means(asked, name.removesuffix(".ipynb"))]
     if not found:
-        raise LabError(f"no notebook {wanted!r} in the course; there are {', '.join(notebooks)}")
+        raise LabError(
+            _("no notebook {name} in the course; there are {names}").format(
+                name=reprlib.repr(wanted), names=", ".join(notebooks)
+            )
+        )
     return found
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from labkit.cli_parser import Parser, argparse_words
 from labkit.course.copy import course_folder
 from labkit.course.normal import (
     NotebookError,
@@ -223,12 +224,14 @@ def _report(options: argparse.Namespace) -> int:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """`labkit notebooks [--check | --on DEVICE] [PATH...]`: 1 for differences, 2 for failures."""
-    parser = argparse.ArgumentParser(
-        prog="labkit notebooks",
-        description="Run the notebooks on the software NPU and store what they put out.",
-    )
-    add_arguments(parser)
-    return run(parser.parse_args(argv))
+    with argparse_words():
+        parser = Parser(
+            prog="labkit notebooks",
+            description="Run the notebooks on the software NPU and store what they put out.",
+        )
+        add_arguments(parser)
+        options = parser.parse_args(sys.argv[1:] if argv is None else argv)
+    return run(options)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

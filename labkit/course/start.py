@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from labkit.course.copy import copy_course, course_above, reset
+from labkit.language import gettext as _
 from labkit.language import language
 
 __all__ = ["FOLDER", "first_notebook", "jupyter_command", "run_lab"]
@@ -28,9 +29,11 @@ def run_lab(options: argparse.Namespace) -> int:
     print(copy_course(folder))
     first = first_notebook(folder, chosen)
     if options.copy_only:
-        print(f"start with {first}; labkit lab {options.folder or folder} opens it")
+        opens = _("start with {notebook}; labkit lab {folder} opens it")
+        print(opens.format(notebook=first, folder=options.folder or folder))
         return 0
-    print("Starting JupyterLab; its address follows. Ctrl-C in this window stops it.", flush=True)
+    starting = _("Starting JupyterLab; its address follows. Ctrl-C in this window stops it.")
+    print(starting, flush=True)
     command = jupyter_command(
         sys.executable, str(folder), first, options.port, not options.no_browser, _is_root()
     )

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import reprlib
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labkit.errors import LabValueError
+from labkit.language import Text
+from labkit.language import gettext as _
 
 if TYPE_CHECKING:
     from labkit.op.describe import TensorDesc
@@ -18,11 +21,11 @@ __all__ = ["TENSORS", "add_arguments", "add_call_arguments", "plan_of", "run", "
 
 _NULL = ("none", "null")
 _EXAMPLE = "float32:2,2"
-TENSORS = (
+TENSORS = Text(
     "A TENSOR is dtype:shape[:strides[:offset[:storage shape]]], for example\n"
-    "  float16:4,1                 a row-major tensor (nothing after the colon is 0-d)\n"
-    "  float32:4,4:1,4             a transposed view\n"
-    "  float32:4,4:8,1:0:4,8       rows with gaps\n"
+    "  float16:4,1                 # a row-major tensor (nothing after the colon is 0-d)\n"
+    "  float32:4,4:1,4             # a transposed view\n"
+    "  float32:4,4:8,1:0:4,8       # rows with gaps\n"
     "or none for a null pointer."
 )
 """How a tensor is written on the command line."""
@@ -31,11 +34,12 @@ TENSORS = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Give a parser the options of `labkit explain`."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.description = (
+    parser.description = Text(
         "Tell what a call will do: the checks, the l0 operators, the launches, the workspace and\n"
         "the kernel, step by step, each with its source and its reason.\n\n"
-        f"{TENSORS} $LABKIT_OPS_NN or $LABKIT_CANN_SRC may name a checkout of\n"
-        "the sources, whose lines are then shown."
+        "{tensors} $LABKIT_OPS_NN or $LABKIT_CANN_SRC may name a checkout of\n"
+        "the sources, whose lines are then shown.",
+        tensors=TENSORS,
     )
     add_call_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print the chain as JSON")
@@ -65,13 +69,13 @@ def run(options: argparse.Namespace) -> int:
     plan = plan_of(options)
     chain = explain(plan)
     if options.html == "-":
-        _print(as_page(chain))
+        print(as_page(chain))
     elif options.html:
         _write(options.html, as_page(chain))
     if options.json:
-        _print(chain.to_json(indent=1))
+        print(chain.to_json(indent=1))
     elif not options.html:
-        _print(str(chain))
+        print(chain)
     return 0 if plan.ok else 1
 
 
@@ -88,18 +92,31 @@ def tensor_desc(option: str, text: str) -> TensorDesc | None:
     dtype, *rest = text.split(":")
     if not 1 <= len(rest) <= 4:
         raise LabValueError(
-            f"{option}: {text!r} is no tensor; right would be "
-            "dtype:shape[:strides[:offset[:storage shape]]], for example float16:4,1"
+            _(
+                "{option}: {text} is no tensor; right would be "
+                "dtype:shape[:strides[:offset[:storage shape]]], for example float16:4,1"
+            ).format(option=option, text=reprlib.repr(text))
         )
     shape, strides, offset, storage = [*rest, *[""] * (4 - len(rest))]
     sizes = _numbers(option, shape)
     if any(size < 0 for size in sizes):
-        raise LabValueError(f"{option}: a shape has no negative sizes: {shape!r}")
+        raise LabValueError(
+            _("{option}: a shape has no negative sizes: {shape}").format(
+                option=option, shape=reprlib.repr(shape)
+            )
+        )
+    places = _numbers(option, offset) if offset.strip() else (0,)
+    if len(places) != 1:
+        raise LabValueError(
+            _("{option}: the offset is one whole number, not {text}").format(
+                option=option, text=reprlib.repr(offset)
+            )
+        )
     return TensorDesc(
         dtype.strip(),
         sizes,
         _numbers(option, strides) if strides.strip() else None,
-        _numbers(option, offset)[0] if offset.strip() else 0,
+        places[0],
         _numbers(option, storage) if len(rest) == 4 else None,
     )
 
@@ -123,7 +140,9 @@ def _numbers(option: str, text: str) -> tuple[int, ...]:
         return whole_numbers(text)
     except ValueError as error:
         raise LabValueError(
-            f"{option}: {text!r} should be whole numbers with commas, like 4,1"
+            _("{option}: {text} should be whole numbers with commas, like 4,1").format(
+                option=option, text=reprlib.repr(text)
+            )
         ) from error
 
 
@@ -135,7 +154,7 @@ def plan_of(options: argparse.Namespace) -> Plan:
     x = tensor_desc("--self", options.self_ or options.grad or _EXAMPLE)
     if options.forward:
         if options.grad:
-            raise LabValueError("--forward takes --self, --out and --lambd, no --grad")
+            raise LabValueError(_("--forward takes --self, --out and --lambd, no --grad"))
         out = tensor_desc("--out", options.out) if options.out else _like(x)
         return plan_hardshrink(x, lambd, out, soc=options.soc or "950")
     grad = tensor_desc("--grad", options.grad or options.self_ or _EXAMPLE)
@@ -174,21 +193,19 @@ def _lambd(text: str, dtype: str) -> Scalar | None:
     try:
         number = complex(text) if "complex" in dtype.lower() else float(text)
     except ValueError as error:
-        raise LabValueError(f"--lambd must be a number or none, not {text!r}") from error
+        raise LabValueError(
+            _("--lambd must be a number or none, not {text}").format(text=reprlib.repr(text))
+        ) from error
     if "int" in dtype.lower() and number == number and abs(number) != float("inf"):
         number = int(number)
     return Scalar(number, dtype)
-
-
-def _print(text: str) -> None:
-    """Print, also where the terminal's encoding has no λ."""
-    encoding = sys.stdout.encoding or "utf-8"
-    print(text.encode(encoding, "replace").decode(encoding))
 
 
 def _write(name: str, page: str) -> None:
     try:
         Path(name).write_text(page, encoding="utf-8")
     except OSError as error:
-        raise LabValueError(f"--html: {name} cannot be written: {error.strerror}") from error
+        raise LabValueError(
+            _("--html: {file} cannot be written: {why}").format(file=name, why=error.strerror)
+        ) from error
     print(f"wrote {name}", file=sys.stderr)

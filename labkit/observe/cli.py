@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from labkit.errors import LabError
 from labkit.explain.cli import TENSORS, add_call_arguments, plan_of
+from labkit.language import Text
 from labkit.language import gettext as _
 from labkit.observe.comparison import MOST
 
@@ -23,12 +24,13 @@ __all__ = ["add_arguments", "run"]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Give a parser the options of `labkit observe`."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.description = (
+    parser.description = Text(
         "Compare the kernels of a profile, as msprof writes it, with those that a call should\n"
         "launch. Without a folder the call is made under msprof on this machine's NPU.\n"
         "Each pair of device and stream in the profile is compared on its own.\n"
         "Exit code 0: nothing differs; 1: something does; 2: it could not be read or asked for.\n\n"
-        f"{TENSORS}"
+        "{tensors}",
+        tensors=TENSORS,
     )
     parser.add_argument(
         "folder",
@@ -73,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
         print(json.dumps(_as_json(compared, plan), indent=1))
     else:
         most = None if options.all else MOST
-        _print(_told(compared, plan, fields=options.fields, most=most))
+        print(_told(compared, plan, fields=options.fields, most=most))
     return 0 if compared.agrees else 1
 
 
@@ -115,9 +117,3 @@ def _as_json(compared: Comparison, plan: Plan) -> dict[str, object]:
         "lines": [vars(line) for line in compared.lines],
         "notes": list(compared.notes),
     }
-
-
-def _print(text: str) -> None:
-    """Print, also where the terminal's encoding has no Chinese."""
-    encoding = sys.stdout.encoding or "utf-8"
-    print(text.encode(encoding, "replace").decode(encoding))

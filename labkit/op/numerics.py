@@ -266,7 +266,7 @@ def _fast_kernels() -> ModuleType | None:
         return None
     try:
         from labkit.op import fused
-    except ImportError:
+    except (ImportError, OSError):  # numba's import needs a working folder that is there
         return None
     return fused
 

@@ -379,7 +379,7 @@ def test_a_wheel_holds_the_course_and_the_command_copies_it(root, wheel, tmp_pat
         env=environment,
     )
     assert answer.returncode == 0, answer.stderr
-    assert "start with zh/00_start_here.ipynb" in answer.stdout
+    assert "zh/00_start_here.ipynb" in answer.stdout and "课程在" in answer.stdout
     assert {path.name for path in (tmp_path / "mine").glob("*.ipynb")} == originals
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from labkit import language
+from labkit.cli_parser import ARGPARSE
 from labkit.errors import LabValueError
 from labkit.explain.text import MARKS
 from labkit.explain.words import COUNTED
@@ -39,10 +40,19 @@ def sentences():
                     where = f"{path.relative_to(LABKIT)}:{node.lineno}"
                     if isinstance(node.args[0], ast.Constant):
                         found.setdefault(node.args[0].value, where)
+            for text in helps(node):
+                found.setdefault(text, f"{path.relative_to(LABKIT)}:{node.lineno}")
     for name, texts in data_sentences():
         for text in texts:
             found.setdefault(text, name)
     return found
+
+
+def helps(node):
+    """What the parser of the command line translates: every help and description."""
+    for word in node.keywords if isinstance(node, ast.Call) else ():
+        if word.arg in ("help", "description") and isinstance(word.value, ast.Constant):
+            yield word.value.value
 
 
 def data_sentences():
@@ -56,6 +66,7 @@ def data_sentences():
     yield "codes.json", [row["meaning"] for row in codes if row["code"] in STATUSES]
     families = {soc.family for soc in socs().values()}
     yield "socs.json", [name for name in families if re.search(r"\b[a-z]{3}", name)]
+    yield "cli_parser.py", ARGPARSE
     yield "explain/text.py", list(MARKS)
     yield "explain/maker.py", ["caller", "workspace", "host"]
     yield "explain/words.py", [text for pair in COUNTED.values() for text in pair]
