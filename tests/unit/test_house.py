@@ -281,3 +281,19 @@ def test_no_file_names_a_place_of_one_machine():
                 if place.search(line):
                     found.append(f"{path.relative_to(LABKIT.parent)}:{number}: {line.strip()}")
     assert not found, "\n".join(found)
+
+
+def test_no_file_that_git_ignores_is_tracked():
+    if not (LABKIT.parent / ".git").exists():
+        pytest.skip("not a git checkout")
+    command = [
+        "git",
+        "-C",
+        str(LABKIT.parent),
+        "ls-files",
+        "--cached",
+        "--ignored",
+        "--exclude-standard",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == []
