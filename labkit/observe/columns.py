@@ -118,7 +118,10 @@ def whole(cell: str, *, comma: bool = False) -> int | None:
     """
     if cell.isascii() and cell.isdigit() and len(cell) <= _DIGITS:
         return int(cell)
-    value = number(cell, comma=comma) if len(cell) <= 40 else -1.0
+    try:
+        value = number(cell, comma=comma)
+    except ValueError:
+        value = -1.0
     if value is None:
         return None
     if value < 0 or value != int(value) or value >= 10**_DIGITS:

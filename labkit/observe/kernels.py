@@ -8,7 +8,15 @@ from labkit.errors import LabValueError
 from labkit.language import gettext as _
 from labkit.op.plan import Launch
 
-__all__ = ["Api", "Observation", "ObservedKernel", "Statistic", "kernel_name", "l0_name"]
+__all__ = [
+    "Api",
+    "Observation",
+    "ObservedKernel",
+    "Statistic",
+    "count_text",
+    "kernel_name",
+    "l0_name",
+]
 
 
 def l0_name(launch: Launch) -> str:
@@ -139,6 +147,11 @@ def _not_here(name: str, wanted: int, there: list[int]) -> LabValueError:
         )
     return LabValueError(
         _("no kernel ran on {name} {n}; right would be one of {numbers}").format(
-            name=name, n=wanted, numbers=told
+            name=name, n=count_text(wanted), numbers=told
         )
     )
+
+
+def count_text(number: int) -> str:
+    """A number that was given, however long."""
+    return str(number) if abs(number) < 10**18 else _("very large")

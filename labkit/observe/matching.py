@@ -16,7 +16,7 @@ from labkit.language import Text
 from labkit.language import gettext as _
 from labkit.observe.align import align_finely
 from labkit.observe.fields import alike, seen_key
-from labkit.observe.kernels import Observation, ObservedKernel
+from labkit.observe.kernels import Observation, ObservedKernel, count_text
 from labkit.op.plan import Launch, Plan
 
 __all__ = ["MOST", "Match", "Side", "both_sides"]
@@ -58,7 +58,9 @@ def both_sides(plan: Plan, observed: Observation, calls: int) -> tuple[Side, ...
     A copy task of the runtime is no kernel, and no op_summary lists it.
     """
     if calls < 1:
-        raise LabValueError(_("calls is {n}; right would be at least 1").format(n=_count(calls)))
+        raise LabValueError(
+            _("calls is {n}; right would be at least 1").format(n=count_text(calls))
+        )
     once = [launch for launch in plan.launches if launch.core != "RTS"]
     kernels = [x for x in observed.of(plan.operator).kernels if x.core != "RTS"]
     places = _places(kernels)
@@ -70,7 +72,7 @@ def both_sides(plan: Plan, observed: Observation, calls: int) -> tuple[Side, ...
             _(
                 "{n} calls on each of {pairs} pairs of device and stream are more than {most} "
                 "kernels; right would be fewer calls, or one device and stream"
-            ).format(n=_count(calls), pairs=max(1, len(keys)), most=MOST)
+            ).format(n=count_text(calls), pairs=max(1, len(keys)), most=MOST)
         )
     matcher = _Matcher(plan, once)
     if len(keys) < 2:
@@ -85,11 +87,6 @@ def both_sides(plan: Plan, observed: Observation, calls: int) -> tuple[Side, ...
         )
         for key, count in zip(keys, counts)
     )
-
-
-def _count(number: int) -> str:
-    """A number that was given, however long."""
-    return str(number) if abs(number) < 10**18 else _("very large")
 
 
 _Key = tuple[int | None, int | None]

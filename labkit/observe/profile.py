@@ -29,7 +29,7 @@ from labkit.language import gettext as _
 from labkit.observe.columns import NAMES, core, dtypes, number, shapes, time, whole
 from labkit.observe.kernels import Api, Observation, ObservedKernel, Statistic
 from labkit.observe.table import ProfileError, Row, Table, read_table, unreadable
-from labkit.observe.text import is_file
+from labkit.observe.text import file_words, is_file
 
 __all__ = ["SAMPLE_MARK", "SAMPLE_STAMP", "ProfileError", "read_profile"]
 
@@ -63,7 +63,7 @@ def read_profile(folder: str | Path) -> Observation:
             _(
                 "no op_summary_*.csv under {path}; right would be the folder that msprof wrote "
                 "(PROF_...). Raw data becomes CSV with: msprof --export=on --output=PROF_..."
-            ).format(path=path)
+            ).format(path=file_words(path))
         )
     kernels = [kernel for file in summaries for kernel in _kernels(file)]
     kernels.sort(key=lambda kernel: (kernel.start is None, kernel.start or 0.0))

@@ -159,8 +159,9 @@ def _lines(
                 file=file.name, line=end + 1, error=error
             )
         ) from error
-    if text.count('"') % 2 and text.rstrip().rsplit("\n", 1)[-1].count('"') % 2:
-        raise _open_quote(file, end)
+    if text.count('"') % 2:
+        odd = (n for n, line in enumerate(text.splitlines(), 1) if line.count('"') % 2)
+        raise _open_quote(file, next(odd, end))
     return head, lines
 
 

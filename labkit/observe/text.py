@@ -126,6 +126,8 @@ def _broken(raw: bytes, encoding: str) -> str:
         return _(
             "its byte order mark says {encoding}, and it is not: was the file cut off?"
         ).format(encoding=encoding.removesuffix("-le").removesuffix("-be").upper())
+    if b"\0" in raw:
+        return _letter("\0", raw.count(b"\n", 0, raw.find(b"\0")) + 1)
     good = 0
     try:
         raw.decode("utf-8")
