@@ -68,8 +68,8 @@ def cut(values: npt.ArrayLike, length: int) -> Array:
            [3., 4.]])
     """
     row: Any = samples("values", values)
-    length = count("length", length, least=1)
-    if row.ndim != 1 or length > row.size:
+    length = count("length", length)
+    if row.ndim != 1 or not 1 <= length <= row.size:
         raise LabValueError(
             f"a window of {shown(length)} samples cannot be cut from an array of shape {row.shape}"
         )

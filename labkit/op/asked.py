@@ -49,7 +49,7 @@ def number(name: str, value: Any) -> float:
     except Exception:  # of anybody's __float__
         found = math.nan
     if math.isnan(found):
-        raise LabValueError(f"{name} must be a number, not {shown(value)}")
+        raise LabValueError(f"{name} is {shown(value)}; right would be a number")
     return found
 
 

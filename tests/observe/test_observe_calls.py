@@ -215,7 +215,7 @@ def test_the_command_takes_the_forward_operator_and_a_file(tmp_path, capsys):
 )
 def test_the_command_says_what_would_be_right(folder, capsys, arguments, told):
     arguments = [folder if text == "FOLDER" else text for text in arguments]
-    assert main(["observe", *arguments]) == 2
+    assert main(["observe", *arguments]) == 1
     assert told in capsys.readouterr().err
 
 
