@@ -13,7 +13,7 @@ from exact import BFLOAT16, BITS, FLOATS, assert_same_bits, bits_of, from_bits
 from roads import ROADS, taking
 
 from labkit.errors import LabError, LabValueError
-from labkit.op import Scalar, hardshrink, hardshrink_grad, lambd_as_compared
+from labkit.op import Scalar, hardshrink, hardshrink_grad, lambd_as_compared, numerics
 from labkit.op.dtypes import data_type
 from labkit.op.numerics import dead_limit
 from labkit.op.scalar import float32_from_bits
@@ -552,3 +552,12 @@ def test_what_is_no_number_is_no_lambda(lambd):
 def test_a_misspelt_operator_is_refused():
     with pytest.raises(LabValueError, match="hardshrnk"):
         lambd_as_compared("float16", 0.3, op="hardshrnk")
+
+
+@pytest.mark.parametrize("size", [1, 64 * 1024, 200_001])
+def test_on_several_threads_the_bits_are_those_of_one(monkeypatch, size):
+    monkeypatch.setattr(numerics, "_PARALLEL_FROM", 1)
+    monkeypatch.setattr(numerics, "_NUMPY_PARALLEL_FROM", 1)
+    monkeypatch.setattr(numerics, "core_count", lambda: 3)
+    x = np.linspace(-1, 1, size, dtype=np.float32)
+    assert_same_bits(hardshrink_grad(x, x, 0.5), np.where(abs(x) > 0.5, x, np.float32(0)))
