@@ -344,14 +344,14 @@ def test_an_encoding_without_the_letters_gets_text_with_replacements(monkeypatch
 
 @posix
 def test_ctrl_c_while_a_kernel_runs_is_130_and_no_traceback():
+    # Where tests run in the background the shell has SIGINT ignored, and children inherit that.
+    listen = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
     ready = "import labkit.cli; print('ready', flush=True); "
     call = "raise SystemExit(labkit.cli.main(['run', '--self', 'float32:60000000']))"
     running = subprocess.Popen(
-        [sys.executable, "-c", ready + call],
+        [sys.executable, "-c", listen + ready + call],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        # where tests run in the background the shell has SIGINT ignored, and children inherit that
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     assert running.stdout.readline() == b"ready\n"
     time.sleep(0.5)
