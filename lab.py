@@ -71,8 +71,12 @@ class SetupError(Exception):
 
 
 def say(text: str = "") -> None:
-    """Print a line at once, also into a pipe."""
-    print(text, flush=True)
+    """Print a line at once, also into a pipe; where none can be printed the set-up stops."""
+    try:
+        print(text, flush=True)
+    except OSError as error:  # what Python still holds must not fail again when it ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SetupError(f"stdout could not be written: {error.strerror}") from error
 
 
 # --- what is wanted, what is there, what to do about it -------------------------------------------
@@ -511,9 +515,21 @@ def run_tests(arguments: list[str]) -> int:
 # --- the command line -----------------------------------------------------------------------------
 
 
+class Parser(argparse.ArgumentParser):
+    """Tells in one line what is wrong."""
+
+    def error(self, message: str):
+        """End with exit code 2."""
+        self.exit(2, f"{self.prog}: {' '.join(message.split())[:300]} (more: {self.prog} --help)\n")
+
+    def print_help(self, file=None) -> None:
+        """Print as argparse does, but not past a stdout that cannot be written."""
+        say(self.format_help().rstrip())
+
+
 def make_parser() -> argparse.ArgumentParser:
     """Describe the command line."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="lab.py",
         usage="lab.py [--run-only] [--no-browser] [--port N]\n"
         "       lab.py test [PYTEST ARGUMENTS]",
@@ -567,13 +583,28 @@ def stop(*_) -> None:
     raise KeyboardInterrupt
 
 
-if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, stop)
+def answered(arguments: list[str]) -> int:
+    """Run `main`; whatever goes wrong is told in words and in the exit code."""
+    if sys.stdout is not None:  # a terminal that lacks a letter of a folder's name shows ?
+        sys.stdout.reconfigure(errors="replace")
     try:
-        sys.exit(main(sys.argv[1:]))
+        return main(arguments)
     except SetupError as problem:
         print(f"\nlab.py: {problem}", file=sys.stderr)
-        sys.exit(1)
     except KeyboardInterrupt:
         print("\nStopped. The next run puts right what was not finished.", file=sys.stderr)
-        sys.exit(130)
+        return 130
+    except Exception as error:
+        if os.environ.get("LABKIT_DEBUG", "") not in ("", "0"):
+            raise
+        print(
+            f"\nlab.py: an error that the lab did not expect, {type(error).__name__}: {error}; "
+            "please report it (LABKIT_DEBUG=1 shows where it is)",
+            file=sys.stderr,
+        )
+    return 1
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, stop)
+    sys.exit(answered(sys.argv[1:]))

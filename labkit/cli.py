@@ -11,7 +11,8 @@
     labkit notebooks  execute the notebooks and store their outputs, or check them
 
 Exit codes: 0 success, 1 the lab or the operator said no (the message says what
-would be right), 2 wrong usage.
+would be right), 2 wrong usage, 130 Ctrl-C. LABKIT_DEBUG=1 shows where an error
+that the lab did not expect comes from.
 """
 
 from __future__ import annotations

@@ -128,8 +128,9 @@ def _open_streams() -> None:
         sys.stdout = _stand_in(1, os.O_RDONLY)
     if sys.stderr is None:  # print() would take stdout for it
         sys.stderr = _stand_in(2, os.O_WRONLY)
-    with contextlib.suppress(AttributeError, OSError, ValueError):  # a notebook's has none
-        sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
+    for stream, errors in ((sys.stdout, "replace"), (sys.stderr, "backslashreplace")):
+        with contextlib.suppress(AttributeError, OSError, ValueError):  # a notebook's have none
+            stream.reconfigure(errors=errors)  # type: ignore[union-attr]
 
 
 def _stand_in(number: int, access: int) -> TextIO:

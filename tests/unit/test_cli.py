@@ -5,8 +5,10 @@ from __future__ import annotations
 import io
 import os
 import random
+import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -338,6 +340,24 @@ def test_an_encoding_without_the_letters_gets_text_with_replacements(monkeypatch
                 code = stop.code
             stream.flush()
             assert code == 0 and len(raw.getvalue()) > 40
+
+
+@posix
+def test_ctrl_c_while_a_kernel_runs_is_130_and_no_traceback():
+    # Where tests run in the background the shell has SIGINT ignored, and children inherit that.
+    listen = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    ready = "import labkit.cli; print('ready', flush=True); "
+    call = "raise SystemExit(labkit.cli.main(['run', '--self', 'float32:60000000']))"
+    running = subprocess.Popen(
+        [sys.executable, "-c", listen + ready + call],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert running.stdout.readline() == b"ready\n"
+    time.sleep(0.5)
+    running.send_signal(signal.SIGINT)
+    _, err = running.communicate(timeout=120)
+    assert (running.returncode, err) == (130, b"labkit: stopped\n")
 
 
 @posix

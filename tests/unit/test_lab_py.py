@@ -1,6 +1,7 @@
 """lab.py decides, words and builds its commands rightly; nothing is installed here."""
 
 import ast
+import io
 import json
 import os
 import subprocess
@@ -521,3 +522,50 @@ def test_a_setup_error_is_words_and_not_a_traceback(root, tmp_path):
     assert "pyproject.toml" in answer.stderr
     assert "Traceback" not in answer.stderr
     assert os.listdir(tmp_path) == ["lab.py"]
+
+
+# --- whatever goes wrong is told in words ---------------------------------------------------------
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+def test_a_stdout_that_takes_nothing_stops_the_set_up_in_one_line(root):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, str(root / "lab.py"), "--help"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONUNBUFFERED": ""},
+            timeout=100,
+        )
+    assert done.returncode == 1
+    assert done.stderr.strip() == "lab.py: stdout could not be written: No space left on device"
+
+
+def test_wrong_usage_is_one_line(capsys):
+    with pytest.raises(SystemExit) as stop:
+        lab.main(["--port", "x"])
+    err = capsys.readouterr().err
+    assert stop.value.code == 2 and err.startswith("lab.py: ") and err.count("\n") == 1
+
+
+def test_what_nobody_thought_of_is_one_line_unless_more_is_asked_for(capsys, monkeypatch):
+    def fail(_):
+        raise ZeroDivisionError("by zero")
+
+    monkeypatch.setattr(lab, "main", fail)
+    monkeypatch.delenv("LABKIT_DEBUG", raising=False)
+    assert lab.answered([]) == 1
+    err = capsys.readouterr().err.strip()
+    assert "ZeroDivisionError: by zero; please report it" in err and "\n" not in err
+    monkeypatch.setenv("LABKIT_DEBUG", "1")
+    with pytest.raises(ZeroDivisionError):
+        lab.answered([])
+
+
+def test_a_folder_whose_letters_the_terminal_lacks_is_told_with_replacements(monkeypatch):
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="ascii"))
+    monkeypatch.setattr(lab, "main", lambda _: lab.say("in 课程"))
+    lab.answered([])
+    assert raw.getvalue() == b"in ??\n"
