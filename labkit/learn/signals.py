@@ -7,6 +7,7 @@ which licence: `labkit/data/signals/README.md`.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -97,6 +98,8 @@ def samples(name: str, values: Any) -> Array:
     """Numbers as float64; raises `LabValueError` for what is none."""
     refuse_masked(name, values)
     try:
+        if isinstance(values, Sequence) and len(values) > _MOST:
+            raise ValueError(f"more than {_MOST:,} samples")
         return np.asarray(values, np.float64)
     except Exception as error:  # of anybody's __array__ and __float__
         raise LabValueError(

@@ -96,7 +96,7 @@ def _taken(name: str, value: Any) -> Array:
     if not isinstance(value, (str, bytes)):
         if _has_dtype(value):
             return _others(name, value)
-        if isinstance(value, Sequence):  # range, deque
+        if isinstance(value, Sequence) and len(value) <= _LARGEST:  # range, deque
             return _listed(name, list(value))
     raise LabValueError(f"{name} must be an array of numbers, not {shown(value)}")
 

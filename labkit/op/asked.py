@@ -17,6 +17,9 @@ __all__ = ["count", "instance", "number", "word"]
 
 Kind = TypeVar("Kind")
 
+_MOST = 2**63 - 1
+"""The largest int64: no count of CANN is larger."""
+
 
 def word(name: str, value: Any, known: Iterable[str]) -> str:
     """The value, if it is one of the words known.
@@ -37,7 +40,7 @@ def count(name: str, value: Any, what: str = "a whole number", least: int = 0) -
         found = int(operator.index(value))
     except Exception:  # of anybody's __index__
         found = least - 1
-    if found < least:
+    if not least <= found <= _MOST:
         raise LabValueError(f"{name} is {shown(value)}; right would be {what}, {least} or more")
     return found
 
