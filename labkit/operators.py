@@ -180,14 +180,15 @@ def _call(
     """Run an operator on arguments as they were given; `result` names its output."""
     scalar = None if lambd is None else as_scalar(lambd)
     output = _output(out, out_dtype, [a for a in tensors.values() if a is not None])
-    dev = _device(device)
+    dev = device_or_default(device)
     if isinstance(output, TensorDesc) or any(isinstance(a, TensorDesc) for a in tensors.values()):
         return _refused(dev, operator, {**tensors, "lambd": scalar, result: output}, check)
     raw = None if scalar is None else RawScalar(scalar.raw, scalar.dtype.acl_value)
     return call_operator(dev, operator, {**tensors, "lambd": raw, result: output}, check=check)
 
 
-def _device(device: Any) -> Device:
+def device_or_default(device: Any) -> Device:
+    """The device that was given, or the default one for None; raises `LabValueError`."""
     if device is None:
         return default_device()
     if not isinstance(device, Device):

@@ -30,7 +30,7 @@ from labkit.explore.panel import Problem, Rendered
 from labkit.explore.typed import SAME
 from labkit.host.device import Device
 from labkit.language import gettext as _
-from labkit.operators import default_device
+from labkit.operators import device_or_default
 
 if TYPE_CHECKING:
     from labkit.explore.shell import Controls
@@ -81,7 +81,7 @@ def bits_picture(device: Device | None = None, *, theme: str = "light", **start:
     Raises what the operator or the device raises, and `LabValueError` for a
     carpet of a dtype with more than 65,536 patterns.
     """
-    view = look(device or default_device(), changed(BitsState(), start))
+    view = look(device_or_default(device), changed(BitsState(), start))
     if isinstance(view, Problem):
         raise LabValueError(view.text)
     if isinstance(view, CarpetView):

@@ -8,7 +8,7 @@ from typing import Any
 from labkit.draw.bits_view import BOTH, OPERATORS
 from labkit.explore.mask_state import DTYPES, GRAD_DTYPES, MaskState
 from labkit.explore.mask_state import changed as mask_changed
-from labkit.explore.typed import SAME, chosen
+from labkit.explore.typed import SAME, chosen, refuse_unknown
 
 __all__ = [
     "AROUND",
@@ -49,6 +49,7 @@ class BitsState:
 
 def changed(state: BitsState, changes: dict[str, Any]) -> BitsState:
     """The state with what was typed or chosen; raises `LabValueError` where it cannot be."""
+    refuse_unknown(state, changes)
     shared = {"lambd", "typed", "dtype", "grad_dtype"}
     tensors = mask_changed(
         MaskState(state.lambd, state.typed, state.dtype, state.grad_dtype),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from labkit.errors import LabValueError
+from labkit.errors import LabValueError, shown
 from labkit.explore.typed import read_drawn_shape
 from labkit.language import Text
 from labkit.language import gettext as _
@@ -115,7 +115,7 @@ def read_shapes(text: str) -> tuple[Shape, Shape, Shape | None]:
             _(
                 "{text} are no shapes; right would be (4, 1) (1, 4) for grad and self, "
                 "or three of them with the output's, each of at most 12 axes"
-            ).format(text=repr(text))
+            ).format(text=shown(text))
         ) from None
     grad = shapes[0]
     return grad, shapes[min(1, len(shapes) - 1)], shapes[2] if len(shapes) == 3 else None

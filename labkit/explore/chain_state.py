@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import Any
 
-from labkit.errors import LabValueError
+from labkit.errors import LabValueError, shown
 from labkit.explain import Chain, explain
 from labkit.explore.chain_call import (
     DTYPES,
@@ -22,7 +22,18 @@ from labkit.explore.chain_call import (
     read_shapes,
     viewed,
 )
-from labkit.explore.typed import CHIPS, OPERATORS, chosen, read_chip, read_dtype, read_number
+from labkit.explore.typed import (
+    CHIPS,
+    OPERATORS,
+    chosen,
+    read_chip,
+    read_dtype,
+    read_number,
+    read_shape,
+    refuse_unknown,
+    shape_words,
+    text_of,
+)
 from labkit.language import Text
 from labkit.language import gettext as _
 from labkit.op import Plan, plan_hardshrink, plan_hardshrink_backward
@@ -172,13 +183,14 @@ def changed(state: ChainState, changes: dict[str, Any]) -> ChainState:
     While only the call changes, the panel stays on its step: on the one of the
     same name if the new chain has it.
     """
+    refuse_unknown(state, changes)
     wanted = dict(changes)
     preset = wanted.pop("preset", OWN)
-    if preset != OWN:
+    if text_of(preset) != OWN:
         base = {name: getattr(ChainState(), name) for name in _CALL}
         wanted = {**base, "step": 1, **PRESETS[Text(chosen("preset", preset, PRESETS))], **wanted}
     step = wanted.pop("step", None)
-    if wanted.get("shapes") == "":
+    if text_of(wanted.get("shapes")) == "":
         del wanted["shapes"]
     read: dict[str, Any] = {n: _READ.get(n, _menu)(n, value) for n, value in wanted.items()}
     new = replace(state, **read)
@@ -193,13 +205,16 @@ def _menu(name: str, value: Any) -> str:
 
 
 def _lambd(name: str, value: Any) -> str:
-    if value is None or str(value).strip().lower() in ("none", "null"):
+    if value is None or text_of(value).strip().lower() in ("none", "null"):
         return "none"
     return read_number(value)[1]
 
 
 def _shapes(name: str, value: Any) -> str:
-    text = value if isinstance(value, str) else " ".join(str(tuple(shape)) for shape in value)
+    if not isinstance(value, str):
+        shapes = value if isinstance(value, (list, tuple)) else (value,)
+        value = " ".join(f"({shape_words(read_shape(name, shape))})" for shape in shapes)
+    text = value
     grad, own, out = read_shapes(text)
     return " ".join(str(shape) for shape in (grad, own, out) if shape is not None)
 
@@ -213,8 +228,8 @@ _READ: dict[str, Callable[[str, Any], str]] = {
 
 def _step_number(step: Any, chain: Chain) -> int:
     """The number of a step from its number or name."""
-    text = str(step).strip()
-    if re.fullmatch(r"[+-]?\d+", text) and 1 <= int(text) <= len(chain):
+    text = text_of(step).strip()
+    if re.fullmatch(r"[+-]?\d{1,9}", text) and 1 <= int(text) <= len(chain):
         return int(text)
     names = [item.title.lower() for item in chain]
     for fits in (str.__eq__, str.startswith):
@@ -223,7 +238,7 @@ def _step_number(step: Any, chain: Chain) -> int:
                 return number
     raise LabValueError(
         _("there is no step {step}; right would be 1 to {count}, or a name such as {name}").format(
-            step=repr(step), count=len(chain), name=chain[-1].title
+            step=shown(step), count=len(chain), name=chain[-1].title
         )
     )
 

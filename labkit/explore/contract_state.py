@@ -25,6 +25,7 @@ from labkit.explore.typed import (
     read_dtype,
     read_shape,
     shape_words,
+    text_of,
 )
 from labkit.language import gettext as _
 from labkit.op import Scalar, TensorDesc
@@ -108,7 +109,7 @@ def changed(state: ContractState, changes: dict[str, Any]) -> ContractState:
     """The state with what was typed or chosen; raises `LabValueError` where it cannot be."""
     wanted = dict(changes)
     preset = wanted.pop("preset", "own" if _touches_the_call(wanted) else state.preset)
-    if preset != state.preset or "preset" in changes:
+    if text_of(preset) != state.preset or "preset" in changes:
         state = _at_preset(state, preset)
     for name in _TENSORS:
         if f"{name}_dtype" in wanted:
@@ -142,7 +143,7 @@ def _touches_the_call(changes: dict[str, Any]) -> bool:
 
 
 def _at_preset(state: ContractState, preset: Any) -> ContractState:
-    if preset == "own":
+    if text_of(preset) == "own":
         return replace(state, preset="own")
     fresh = ContractState(view=state.view, soc=state.soc)
     found = PRESETS[chosen("preset", preset, ("own", *PRESETS))]

@@ -8,7 +8,7 @@ from typing import TypeVar
 from labkit.errors import AclnnError, LabError
 from labkit.explore.panel import Panel, Problem, Rendered
 from labkit.host.device import Device
-from labkit.operators import default_device
+from labkit.operators import device_or_default
 
 __all__ = ["DevicePanel", "refusal"]
 
@@ -30,7 +30,7 @@ class DevicePanel(Panel[State]):
 
     def _rendered(self, state: State) -> Rendered | Problem:
         try:
-            return self.drawn(self.device or default_device(), state)
+            return self.drawn(device_or_default(self.device), state)
         except AclnnError as error:
             return refusal(error)
 
@@ -41,7 +41,7 @@ class DevicePanel(Panel[State]):
     def is_quick(self) -> bool:
         """Whether every move of a slider is worth a run: on the software NPU, not on an NPU."""
         try:
-            return (self.device or default_device()).kind == "sim"
+            return device_or_default(self.device).kind == "sim"
         except LabError:
             return False
 

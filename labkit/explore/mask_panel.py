@@ -22,7 +22,7 @@ from labkit.explore.panel import Rendered
 from labkit.explore.typed import SAME
 from labkit.host.device import Device
 from labkit.language import gettext as _
-from labkit.operators import default_device
+from labkit.operators import device_or_default
 
 if TYPE_CHECKING:
     from labkit.explore.shell import Controls
@@ -62,7 +62,7 @@ def mask_picture(device: Device | None = None, *, theme: str = "light", **start:
 
     Raises what the operator or the device raises.
     """
-    view = look(device or default_device(), changed(MaskState(), start))
+    view = look(device_or_default(device), changed(MaskState(), start))
     return show(mask_figure(view, theme), mask_alt_text(view))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from labkit.explore.typed import SAME, chosen, read_dtype, with_lambd
+from labkit.explore.typed import SAME, chosen, read_dtype, text_of, with_lambd
 
 __all__ = ["DTYPES", "GRAD_DTYPES", "SHAPES", "MaskState", "changed"]
 
@@ -43,8 +43,8 @@ def changed(state: MaskState, changes: dict[str, Any]) -> MaskState:
     if "dtype" in wanted:
         wanted["dtype"] = read_dtype("dtype", wanted["dtype"], DTYPES)
     if "grad_dtype" in wanted:
-        kind = SAME if wanted["grad_dtype"] == "same" else wanted["grad_dtype"]
+        kind = SAME if text_of(wanted["grad_dtype"]) == "same" else wanted["grad_dtype"]
         wanted["grad_dtype"] = read_dtype("grad_dtype", kind, GRAD_DTYPES)
     if "shape" in wanted:
-        wanted["shape"] = chosen("shape", str(wanted["shape"]), SHAPES)
+        wanted["shape"] = chosen("shape", text_of(wanted["shape"]), SHAPES)
     return replace(state, **wanted)

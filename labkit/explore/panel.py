@@ -17,11 +17,12 @@ import threading
 import traceback
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from labkit.draw.theme import DRAWING
 from labkit.errors import LabValueError, StaysHere
+from labkit.explore.typed import refuse_unknown
 from labkit.language import gettext as _
 
 if TYPE_CHECKING:
@@ -130,14 +131,7 @@ class Panel(StaysHere, Generic[State]):
         return self
 
     def _with(self, changes: dict[str, Any]) -> State:
-        known = [item.name for item in fields(self._wanted)]  # type: ignore[arg-type]
-        unknown = [name for name in changes if name not in known]
-        if unknown:
-            raise LabValueError(
-                _("no {unknown} here; this panel has {known}").format(
-                    unknown=", ".join(unknown), known=", ".join(known)
-                )
-            )
+        refuse_unknown(self._wanted, changes)
         return self.changed(self._wanted, changes)
 
     def changed(self, state: State, changes: dict[str, Any]) -> State:

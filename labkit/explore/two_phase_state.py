@@ -9,7 +9,7 @@ from typing import Any
 
 from labkit.course.c_examples import backward_program
 from labkit.course.c_program import CProgram
-from labkit.errors import LabValueError
+from labkit.errors import LabValueError, shown
 from labkit.explore.typed import CHIPS, chosen, read_chip, read_count
 from labkit.language import Text
 
@@ -188,7 +188,7 @@ def changed(state: TwoPhaseState, changes: dict[str, Any]) -> TwoPhaseState:
         wanted["soc"] = read_chip(wanted["soc"])
     if "strict" in wanted and not isinstance(wanted["strict"], bool):
         raise LabValueError(
-            Text("strict is True or False, not {value}", value=repr(wanted["strict"]))
+            Text("strict is True or False, not {value}", value=shown(wanted["strict"]))
         )
     if "step" in wanted:
         wanted["step"] = read_count("step", wanted["step"])

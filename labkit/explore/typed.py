@@ -6,11 +6,15 @@ is a `LabValueError` that names the field and says what would be right.
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import fields
 from typing import Any
 
-from labkit.errors import LabValueError
+import numpy as np
+
+from labkit.errors import LabValueError, shown
 from labkit.language import gettext as _
 from labkit.op import find_soc
 from labkit.op.describe import element_count
@@ -28,7 +32,10 @@ __all__ = [
     "read_dtype",
     "read_number",
     "read_shape",
+    "refuse_unknown",
     "shape_words",
+    "text_of",
+    "whole",
     "with_lambd",
 ]
 
@@ -50,6 +57,9 @@ MOST_AXES = 25
 DRAWN_AXES = 12
 """As many axes as a picture has room for."""
 
+_ABSURD = 10**40
+"""Stands for all numbers above it: too many of whatever is counted, and still written out."""
+
 _LONGEST = 24
 """What is typed longer than this has no room in a picture."""
 
@@ -64,13 +74,25 @@ def chosen(name: str, value: Any, known: Iterable[str]) -> str:
     'forward'
     """
     words = tuple(known)
-    if value not in words:
+    if not isinstance(value, str) or value not in words:
         raise LabValueError(
             _("{name} is {value}; right would be one of: {known}").format(
-                name=name, value=repr(value), known="; ".join(words)
+                name=name, value=shown(value), known="; ".join(words)
             )
         )
     return str(value)
+
+
+def refuse_unknown(state: Any, changes: dict[str, Any]) -> None:
+    """Raise `LabValueError` for a change of a field that a state does not have."""
+    known = [item.name for item in fields(state)]
+    unknown = [name for name in changes if name not in known]
+    if unknown:
+        raise LabValueError(
+            _("no {unknown} here; this panel has {known}").format(
+                unknown=", ".join(unknown), known=", ".join(known)
+            )
+        )
 
 
 def read_dtype(name: str, value: Any, known: Iterable[str]) -> str:
@@ -110,12 +132,17 @@ def read_number(value: Any) -> tuple[float, str]:
         except ValueError:
             raise _no_number(written) from None
         return number, _as_written(written, number)
+    return (number := _as_number(value, float)), repr(number)
+
+
+def _as_number(value: Any, kind: Callable[[Any], Any]) -> Any:
     try:
-        number = float(value)
-    except (TypeError, ValueError) as error:
-        told = _("λ must be a number, not {value}").format(value=repr(value))
+        if isinstance(value, (np.ma.MaskedArray, bytes)):
+            raise TypeError
+        return kind(value)
+    except Exception as error:  # of anybody's __float__, and OverflowError
+        told = _("λ must be a number, not {value}").format(value=shown(value))
         raise LabValueError(told) from error
-    return number, repr(number)
 
 
 def with_lambd(changes: dict[str, Any]) -> dict[str, Any]:
@@ -138,10 +165,13 @@ def read_complex(value: Any) -> tuple[complex, str]:
     >>> read_complex(" −0.5 "), read_complex(2 + 1j)
     ((-0.5, '−0.5'), ((2+1j), '2+1j'))
     """
-    written = str(value).strip().strip("()")
+    if not isinstance(value, str):
+        number = _as_number(value, complex)
+        return read_complex(repr(number if number.imag else number.real))
+    written = value.strip().strip("()")
     plain = _plain(written)
     try:
-        number: complex = float(plain)
+        number = complex(float(plain)).real
     except ValueError:
         try:
             number = complex(f"{plain[:-1]}j" if plain.endswith("i") else plain)
@@ -170,23 +200,40 @@ _COUNT = re.compile(
 )
 
 
+def whole(value: Any) -> int:
+    """A whole number that code passes; -1 for what is none."""
+    try:
+        number = -1 if isinstance(value, (bool, np.bool_)) else int(operator.index(value))
+    except Exception:  # of anybody's __index__
+        return -1
+    return min(number, _ABSURD) if number >= 0 else -1
+
+
+def text_of(value: Any) -> str:
+    """The value as text, whatever it does when it is written."""
+    try:
+        return str(value)
+    except Exception:
+        return shown(value)
+
+
 def read_count(name: str, value: Any, such_as: str = "0, 1 or 2") -> int:
     """A whole number, 0 or more, as people type it: 4096, 4 096, 1_000_000, 2^20, 1e6.
 
     >>> read_count("total", "2^20"), read_count("total", "1 000")
     (1048576, 1000)
     """
-    written = re.sub(r"[\s_,\u202f]", "", str(value)) if isinstance(value, str) else ""
+    written = re.sub(r"[\s_,\u202f]", "", value) if isinstance(value, str) else ""
     found = _COUNT.fullmatch(written) if len(written) <= 20 and written.isascii() else None
     if found:
         base, power = int(found["base"]), int(found["power"] or 1)
-        return int(base**power) * int(10 ** int(found["zeros"] or 0))
-    if not isinstance(value, (str, bool)) and hasattr(value, "__index__"):
-        count = value.__index__()
-        if count >= 0:
-            return int(count)
+        count = int(base**power) * int(10 ** int(found["zeros"] or 0))
+    else:
+        count = whole(value)
+    if count >= 0:
+        return min(count, _ABSURD)
     told = _("{name} is {value}; right would be a whole number such as {such_as}")
-    raise LabValueError(told.format(name=name, value=repr(value), such_as=such_as))
+    raise LabValueError(told.format(name=name, value=shown(value), such_as=such_as))
 
 
 # -- shapes ------------------------------------------------------------------------------
@@ -203,16 +250,16 @@ def read_shape(name: str, value: Any) -> Shape:
         text = re.sub(r"\s*[,，、]?\s*$", "", text)  # behind the last size a comma may stand
         parts = re.split(r"\s*[,;x×*，、]\s*|\s+", text.strip()) if text else []
     elif isinstance(value, (list, tuple)):
-        parts = [str(size) for size in value]
+        parts = [size if isinstance(size, str) else str(whole(size)) for size in value]
     else:
-        parts = [str(value)]
+        parts = [str(whole(value))]
     sizes = [int(part) if re.fullmatch(r"[0-9]{1,13}", part) else -1 for part in parts]
     if len(sizes) > MOST_AXES or any(size < 0 for size in sizes):
         raise LabValueError(
             _(
                 "{name} is {value}, which is no shape; right would be whole numbers "
                 "such as 4, 1, or nothing for 0-d"
-            ).format(name=name, value=repr(value)[:40])
+            ).format(name=name, value=shown(value))
         )
     return tuple(sizes)
 
