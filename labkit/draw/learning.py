@@ -22,7 +22,7 @@ from labkit.draw.learning_view import QUESTION, LearningView, remark, state_line
 from labkit.draw.numbers import percent
 from labkit.draw.sheet import grouped
 from labkit.draw.stamp import Lettering, Stamp
-from labkit.draw.theme import Palette, Size
+from labkit.draw.theme import DRAWING, Palette, Size
 
 __all__ = ["HEIGHT", "WIDTH", "LearningPicture", "learning_figure"]
 
@@ -43,8 +43,9 @@ Pixels = npt.NDArray[np.uint8]
 
 def learning_figure(view: LearningView, theme: str | Palette = "light") -> Figure:
     """Draw one state into a figure of its own."""
-    picture = LearningPicture(theme)
-    return picture.whole(lambda: picture.fill(view))
+    with DRAWING:
+        picture = LearningPicture(theme)
+        return picture.whole(lambda: picture.fill(view))
 
 
 class LearningPicture(KeptFigure):

@@ -12,8 +12,10 @@ two pictures per slider step would double its time, and a viewer that drops
 style sheets still shows a readable light card. The dark palette is for
 pictures that leave the notebook, such as slides.
 
-Nothing here reads or writes matplotlib's global settings: a notebook that
-changes them changes no picture of the lab, and the lab changes none of theirs.
+A notebook that changes matplotlib's global settings changes no picture of the
+lab: every property is told to the artist it is for. What cannot be told (a
+sketch, effects and hinting, which matplotlib looks up as it draws) is at its
+default while `DRAWING` is held, and at what the notebook set again after that.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from matplotlib import rcParams, rcParamsDefault
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -52,7 +55,56 @@ SANS = "DejaVu Sans"
 MONO = "DejaVu Sans Mono"
 """The two fonts that come with matplotlib; they have λ, ±, −, × and ✓, so none is looked for."""
 
-DRAWING = threading.RLock()
+_LOOKED_UP: Any = (
+    *("path.sketch", "path.effects", "path.snap", "path.simplify", "path.simplify_threshold"),
+    *("agg.path.chunksize", "text.antialiased", "text.hinting", "text.hinting_factor"),
+    *("text.kerning_factor", "text.parse_math", "text.usetex", "axes.unicode_minus"),
+    *("font.style", "font.variant", "font.weight", "font.stretch", "grid.alpha"),
+    *("lines.scale_dashes", "lines.solid_capstyle", "lines.solid_joinstyle"),
+    *("lines.dash_capstyle", "lines.dash_joinstyle", "lines.antialiased", "patch.antialiased"),
+    *("figure.frameon", "figure.subplot.left", "figure.subplot.right"),
+    *("figure.subplot.bottom", "figure.subplot.top", "figure.autolayout"),
+)
+"""Settings that matplotlib looks up where an artist is made or drawn and cannot be told."""
+
+
+class _Drawing:
+    """A lock that may be taken again by its thread, and the settings while it is held."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._depth = 0
+        self._theirs: dict[Any, Any] = {}
+
+    def acquire(self, blocking: bool = True) -> bool:
+        """Take it; False when another thread has it and `blocking` is false."""
+        if not self._lock.acquire(blocking):
+            return False
+        self._depth += 1
+        if self._depth == 1:
+            known = [key for key in _LOOKED_UP if key in rcParams]
+            changed = [key for key in known if rcParams[key] != rcParamsDefault[key]]
+            self._theirs = {key: rcParams[key] for key in changed}
+            rcParams.update({key: rcParamsDefault[key] for key in changed})
+        return True
+
+    def release(self) -> None:
+        """Give it back; the last one puts the settings back that were changed."""
+        if self._depth == 1 and self._theirs:
+            rcParams.update(self._theirs)
+            self._theirs = {}
+        self._depth -= 1
+        self._lock.release()
+
+    def __enter__(self) -> _Drawing:
+        self.acquire()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.release()
+
+
+DRAWING = _Drawing()
 """Held while anything of the lab is drawn: matplotlib is not safe for several threads at once."""
 
 
