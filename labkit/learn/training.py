@@ -19,6 +19,9 @@ __all__ = ["Training", "train"]
 
 Array = npt.NDArray[Any]
 
+_MOST = 10**6
+"""Steps: the weights of each are kept."""
+
 
 @dataclass(frozen=True, eq=False)
 class Training:
@@ -94,6 +97,8 @@ def train(
     first patterns, and those are fixed by `seed`.
     """
     steps, rate = count("steps", steps), number("rate", rate)
+    if steps > _MOST:
+        raise LabValueError(f"steps is {steps}; right would be 0 to {_MOST:,}")
     if not 0 < rate < float("inf"):
         raise LabValueError(f"rate {rate}; right would be a finite number above 0")
     windows, clean = matrix("windows", windows), matrix("clean", clean)

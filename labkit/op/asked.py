@@ -17,8 +17,8 @@ __all__ = ["count", "instance", "number", "word"]
 
 Kind = TypeVar("Kind")
 
-_MOST = 2**63 - 1
-"""The largest int64: no count of CANN is larger."""
+_MOST = 10**100
+"""Shapes of int64 sizes may multiply to numbers far above int64; what is above this is a mistake."""
 
 
 def word(name: str, value: Any, known: Iterable[str]) -> str:
