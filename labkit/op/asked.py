@@ -18,7 +18,7 @@ __all__ = ["count", "instance", "number", "word"]
 Kind = TypeVar("Kind")
 
 _MOST = 10**100
-"""Shapes of int64 sizes may multiply to numbers far above int64; what is above this is a mistake."""
+"""Shapes of int64 sizes may multiply to far more than int64 holds; above this is a mistake."""
 
 
 def word(name: str, value: Any, known: Iterable[str]) -> str:
