@@ -14,6 +14,7 @@ memory traffic here, and memory is what this operator waits for.
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
 from typing import Any
@@ -21,9 +22,24 @@ from typing import Any
 import numba
 from llvmlite import ir
 from numba import njit, prange, types
+from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import intrinsic
 
 __all__ = ["parallel", "serial"]
+
+_PID = os.getpid()
+
+
+@atexit.register
+def _wait_for_compiler() -> None:
+    """Let a thread end its compiling: inside LLVM it would outlive Python and abort the process.
+
+    A forked child has the lock as it was, and not the thread that would give it back.
+    """
+    if os.getpid() == _PID:
+        with global_compiler_lock:
+            pass
+
 
 _LINE = 64
 """Bytes of a cache line: what one step of the streaming loop handles."""

@@ -21,7 +21,14 @@ def run(root, script: str, timeout: int = 100) -> list[str]:
     environ = {key: value for key, value in os.environ.items() if not key.startswith("LABKIT_")}
     head = f"import os, sys\nsys.path.insert(0, {str(root)!r})\n"
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", head + script],
+        [
+            sys.executable,
+            "-u",
+            "-W",
+            "ignore",
+            "-c",
+            head + script,
+        ],  # -u: a fork copies what is buffered
         capture_output=True,
         text=True,
         timeout=timeout,
@@ -216,3 +223,48 @@ def test_a_spawned_worker_opens_a_device_of_its_own_while_the_parent_has_one():
         here = labkit.hardshrink_backward(values, values, device=device).grad_input
     assert there.tobytes() == here.tobytes()
     assert here.tolist() == [0, values[1], -3]
+
+
+COMPILING_AT_EXIT = """
+import os, sys, threading, time
+import numpy as np
+from labkit.op import numerics
+assert numerics._fast_kernel() is not None
+from numba.core import compiler
+compile_extra, began = compiler.compile_extra, threading.Event()
+
+def slow(*args, **options):
+    began.set()
+    time.sleep(1)
+    made = compile_extra(*args, **options)
+    print("compiled", flush=True)
+    return made
+
+compiler.compile_extra = slow
+x = np.ones(64, np.float32)
+threading.Thread(target=numerics.hardshrink, args=(x, 0.5), daemon=True).start()
+began.wait()
+if sys.argv[1] == "fork":
+    pid = os.fork()
+    if pid:
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+        print("child ended", flush=True)
+"""
+
+
+@pytest.mark.parametrize("how", ["alone", "fork"])
+def test_an_interpreter_that_ends_waits_for_the_thread_that_compiles(root, how, tmp_path):
+    pytest.importorskip("numba")
+    if how == "fork" and not hasattr(os, "fork"):
+        pytest.skip("this system has no fork")
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", COMPILING_AT_EXIT, how],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        cwd=root,
+        env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "LABKIT_FAST": "1"},
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "compiled" in done.stdout
+    assert ("child ended" in done.stdout) == (how == "fork")
