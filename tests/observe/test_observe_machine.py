@@ -8,6 +8,7 @@ import pytest
 
 import labkit
 from labkit.observe import ProfileError, calls, observe_log, profile, read_log
+from labkit.observe import timing as timing_module
 from labkit.observe.msprof import find_msprof
 from labkit.observe.plog import LogError, environment, launches, parse
 from labkit.observe.samples import log_sample
@@ -180,6 +181,49 @@ def test_on_a_device_with_events_the_kernel_is_timed_between_them(monkeypatch):
     assert timing.bandwidth == pytest.approx(timing.bytes_moved / timing.kernel)
     assert names.count("aclrtRecordEvent") == 8 and names.count("aclrtEventElapsedTime") == 4
     assert "GB/s" in str(timing)
+
+
+class Scripted:
+    """A clock and events that go by a script: each call takes the seconds that it says.
+
+    The n-th call of phase 1 takes n ms, of phase 2 n * 10 ms, of synchronise n * 100 ms; the
+    kernel of the n-th call takes n * 1000 µs by the device's events.
+    """
+
+    def __init__(self, device, monkeypatch):
+        self.now, self.rounds = 0.0, 0
+        call = device.api.call
+        operator = "aclnnHardshrinkBackward"
+        takes = {f"{operator}GetWorkspaceSize": 1e-3, operator: 1e-2, "aclrtSynchronizeStream": 0.1}
+
+        def slow(name, *args):
+            self.rounds += name == f"{operator}GetWorkspaceSize"
+            status = call(name, *args)
+            self.now += self.rounds * takes.get(name, 5.0)
+            if name == "aclrtEventElapsedTime":
+                args[0][0] = self.rounds  # milliseconds
+            return status
+
+        monkeypatch.setattr(device.api, "call", slow)
+        monkeypatch.setattr(timing_module.time, "perf_counter", lambda: self.now)
+
+
+@pytest.mark.parametrize(("warmup", "repeats", "middle"), [(0, 3, 2), (2, 3, 4), (5, 1, 6)])
+def test_what_is_told_are_the_medians_in_seconds_of_the_runs_after_the_warm_up(
+    monkeypatch, warmup, repeats, middle
+):
+    with labkit.open_device("sim") as device, monkeypatch.context() as patched:
+        patched.setattr(device, "kind", "npu")
+        script = Scripted(device, patched)
+        timing = time_operator(1000, device=device, repeats=repeats, warmup=warmup)
+    assert script.rounds == warmup + repeats
+    assert timing.phase1 == pytest.approx(middle * 1e-3)
+    assert timing.phase2 == pytest.approx(middle * 1e-2)
+    assert timing.wait == pytest.approx(middle * 0.1)
+    assert timing.total == pytest.approx(middle * 0.111)
+    assert timing.kernel == pytest.approx(middle * 1e-3)  # an event counts milliseconds
+    assert timing.bandwidth == pytest.approx(12_000 / (middle * 1e-3))
+    assert f"kernel: {middle * 1000:.1f} µs" in str(timing)
 
 
 @pytest.mark.parametrize("told", [(2e-6, "that is 50% of the 1000.0 GB/s"), (0.0, "too short")])

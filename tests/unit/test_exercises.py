@@ -178,3 +178,30 @@ def test_a_solution_is_shown_once_it_was_tried(device, monkeypatch):
 def test_a_verdict_speaks_the_language_of_the_process(device, monkeypatch):
     monkeypatch.setenv("LABKIT_LANG", "zh")
     assert repr(check("mask", lambda x, lambd: x > lambd, device)).startswith("mask: 还差一点")
+
+
+def test_an_answer_that_changes_its_arguments_is_judged_by_what_it_was_given():
+    from labkit.course.judge import compared
+
+    x, g = np.array([0.25, 2.0], np.float32), np.array([7.0, 8.0], np.float32)
+
+    def erases(grad, own):
+        grad[...] = own[...] = 0
+        return grad
+
+    def spoils(grad, own):
+        right = np.where(abs(own) > 0.5, grad, np.float32(0))
+        own[...], grad[...] = 99, 99
+        return right
+
+    def right(grad, own):
+        return np.where(abs(own) > 0.5, grad, np.float32(0))
+
+    inputs = [((g, x), "grad {}, self {}"), ((g[::-1], x[::-1]), "grad {}, self {}")]
+    told = compared(erases, right, inputs)
+    assert not told
+    assert "grad 8, self 2" in str(told)
+    assert compared(spoils, right, inputs)  # what it returns is right, and that is all
+    assert compared(lambda grad, own: grad, lambda grad, own: grad, inputs)
+    assert not compared(erases, lambda grad, own: grad, inputs)
+    assert (x.tolist(), g.tolist()) == ([0.25, 2.0], [7.0, 8.0])
