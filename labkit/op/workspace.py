@@ -48,9 +48,7 @@ class Bucket:
 
 
 def _fits(previous: Member, member: Member) -> bool:
-    if previous.name in member.read_by_producer or previous.start == member.start:
-        return False
-    return previous.end < member.start
+    return previous.end < member.start and previous.name not in member.read_by_producer
 
 
 def allocate(members: list[Member]) -> tuple[Bucket, ...]:

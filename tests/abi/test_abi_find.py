@@ -186,6 +186,7 @@ def test_a_beta_sorts_below_its_release():
         ("share/info/opbase/version.info", "Version=9.1.0\n", "9.1.0"),
         ("version.cfg", "\x00\udcff nonsense = [[[\n", ""),
         ("share/info/runtime/version.info", "", ""),
+        ("share/info/runtime/version.info", "Version=9.1.0\nversion=8.0.0\n", "9.1.0"),
     ],
 )
 def test_the_version_is_read_from_the_files_of_every_release(file, text, version, tmp_path):

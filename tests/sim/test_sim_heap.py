@@ -123,12 +123,13 @@ def test_memory_is_not_cleared_when_it_is_given_out():
     assert rig.read(rig.malloc(256), 256) == bytes([FRESH]) * 256
 
 
-def test_freed_memory_that_queued_work_still_reads_is_poisoned_as_freed():
+@pytest.mark.parametrize("size", [100, LAZY, 2 * LAZY + 5])
+def test_freed_memory_that_queued_work_still_reads_is_poisoned_as_freed(size):
     memory = heap()
-    block = memory.malloc(100)
+    block = memory.malloc(size)
     memory.view(block.address, 100, "test", write=True)[...] = 7
     memory.free(block.address, keep_ghost=True)
-    assert (memory.view(block.address, 100, "late read") == FREED).all()
+    assert (memory.view(block.address, size, "late read") == FREED).all()
     memory.drop_ghosts()
     with pytest.raises(HeapFault, match="was freed"):
         memory.view(block.address, 100, "later read")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from labkit.errors import LabValueError
-from labkit.op import TensorDesc
+from labkit.op import TensorDesc, plan_hardshrink_backward
 from labkit.op.describe import contiguous_strides, element_count, shape_text
 
 
@@ -195,3 +195,31 @@ def test_the_text_of_a_descriptor_leaves_out_what_is_as_usual():
     assert repr(strided) == (
         "TensorDesc(BF16 [2, 2], strides [1, 2], offset 3, storage [8], format 0)"
     )
+
+
+def kernel_for_cut(row: int, kept: int, *, rows: int, offset: int, soc: str = "Ascend910B1"):
+    """The kernel that picks `kept` numbers out of each row of `row`."""
+    cut = view((rows, kept), (row, 1), offset=offset, storage=(rows * row,))
+    plan = plan_hardshrink_backward(
+        TensorDesc("float32", (rows, kept)), cut, 0.5, TensorDesc("float32", (rows, kept)), soc=soc
+    )
+    assert plan.ok, plan.message
+    return plan.launches[0].op_type
+
+
+@pytest.mark.parametrize(
+    ("changed", "kernel"),
+    [
+        ({}, "SliceV2"),
+        ({"row": 184}, "SliceV2"),
+        ({"row": 200}, "Slice"),  # a row of more than 192
+        ({"kept": 60}, "Slice"),  # no whole blocks of 32 bytes
+        ({"rows": 16384}, "Slice"),  # 2^20 elements, and it takes more
+        ({"offset": 16}, "Slice"),  # on a boundary of 64 bytes
+        ({"soc": "Ascend950PR_9599"}, "Slice"),
+    ],
+    ids=str,
+)
+def test_slice_v2_takes_a_cut_of_the_last_axis_within_its_limits(changed, kernel):
+    limits = {"row": 192, "kept": 64, "rows": 16385, "offset": 8} | changed
+    assert kernel_for_cut(**limits) == kernel

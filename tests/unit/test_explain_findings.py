@@ -18,7 +18,7 @@ from labkit.explain.findings import (
     to_markdown,
 )
 from labkit.explain.maker import step_info
-from labkit.op import TensorDesc, plan_hardshrink_backward, socs
+from labkit.op import TensorDesc, plan_hardshrink_backward, socs, tile
 from labkit.op import plan_hardshrink as plan_forward
 from labkit.op.l0 import KERNEL_WORKSPACES_950
 from labkit.op.tables import load_table
@@ -231,3 +231,29 @@ def test_a_finding_is_shown_as_the_page_shows_it():
 
     shown = repr(finding("doc-nan"))
     assert shown in to_markdown() and shown == finding("doc-nan")._repr_markdown_()
+
+
+def condition(name, grad, self_=None, **options):
+    self_ = grad if self_ is None else self_
+    out = T("float32", self_.shape)
+    return CONDITIONS[name](plan_hardshrink_backward(grad, self_, 0.5, out, **options))
+
+
+def test_a_negative_stride_counts_only_on_an_axis_that_steps():
+    shape, storage = (1, 4), (64,)
+    assert not condition("negative stride", T("float32", shape, (-4, 1), 0, storage))
+    assert condition("negative stride", T("float32", shape, (4, -1), 3, storage))
+    assert not condition("negative stride", T("float32", shape, (4, 1), 0, storage))
+
+
+def test_lanes_are_wasted_from_a_tile_of_more_than_twice_what_a_core_gets():
+    def tiles(total):
+        cut = tile(total, "float32")
+        return cut.ub_factor, 2 * cut.block_factor
+
+    shapes = {total: T("float32", (total,)) for total in range(72 * 64, 72 * 8192, 72 * 64)}
+    seen = {
+        (tiles(total)[0] > tiles(total)[1], condition("lane waste", shape))
+        for total, shape in shapes.items()
+    }
+    assert seen == {(True, True), (False, False)}

@@ -102,6 +102,9 @@ def test_a_negative_lambda_is_0_for_both(device, windows):
     zero = learn.slope(weights, noisy, clean, 0.0, learn.model())
     assert np.array_equal(one.gradient, other.gradient)
     assert np.array_equal(one.gradient, zero.gradient)
+    zeros = np.array([-0.0, 0.0, -1.0], np.float32)  # a kernel told of −1 would let −0 pass
+    for operators in (learn.on_device(device), learn.model()):
+        assert operators.forward(zeros, -1.0).view(np.uint32).tolist() == [0, 0, 0xBF800000]
 
 
 def test_the_gradient_agrees_with_finite_differences_away_from_the_edge(windows):
