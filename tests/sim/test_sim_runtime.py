@@ -102,6 +102,7 @@ def config(tmp_path):
         b"",
         b'\xef\xbb\xbf{"dump": {}}',
         b'{"a": ' * 10 + b"1" + b"}" * 10,
+        b"[" + b"[]," * 40 + b"{}]",
         b'{"err_msg_mode": "1"}\n\0 what is behind a null byte is not read',
     ],
 )
