@@ -5,7 +5,9 @@ numerics.py, and the tests run both. The compiled code is cached beside this
 file (or in numba's own cache folder) so that only the first call waits.
 
 The loop has no branch, and its zero has the width of the elements: with
-Python's 0 numba compares in 64 bits, and LLVM does not vectorise it.
+Python's 0 numba compares in 64 bits, and LLVM does not vectorise it. It starts
+where a cache line of the output does: memory that NumPy hands out starts 16
+bytes after one, and a store over two lines costs twice.
 
 Large results are written past the caches ("non-temporal" stores). An ordinary
 store first reads the cache line that it is going to overwrite, a quarter of all
@@ -20,10 +22,11 @@ import threading
 from typing import Any
 
 import numba
+import numpy as np
 from llvmlite import ir
 from numba import njit, prange, types
 from numba.core.compiler_lock import global_compiler_lock
-from numba.extending import intrinsic
+from numba.extending import intrinsic, overload
 
 __all__ = ["parallel", "serial"]
 
@@ -52,6 +55,19 @@ _turn = threading.Lock()
 
 _threads = {"usable": True}
 
+_CORES = numba.config.NUMBA_NUM_THREADS
+
+
+def serial(values: Any, x: Any, limit: int, out: Any) -> None:
+    """Write `values` where x's magnitude pattern is above `limit`, else zero bits.
+
+    The three are 1-d, contiguous and of one dtype: float32, uint32 or uint16.
+    """
+    try:
+        _serial(values, x, limit, out)
+    except TypeError:
+        _again(_serial)(values, x, limit, out)
+
 
 def parallel(values: Any, x: Any, limit: int, out: Any) -> bool:
     """Do as `serial` on all cores; False when numba's threads cannot be had, and nothing is done.
@@ -59,14 +75,26 @@ def parallel(values: Any, x: Any, limit: int, out: Any) -> bool:
     They cannot in a forked child (GNU OpenMP ends such a process) and while another call has
     them: then the cores are busy anyway.
     """
-    cores = numba.config.NUMBA_NUM_THREADS
-    if cores == 1 or not _threads["usable"] or not _turn.acquire(blocking=False):
+    if _CORES == 1 or not _threads["usable"] or not _turn.acquire(False):
         return False
     try:
-        _parallel(values, x, limit, out, cores, out.nbytes >= _STREAM_FROM)
+        _parallel(values, x, limit, out, _CORES)
+    except TypeError:
+        _again(_parallel)(values, x, limit, out, _CORES)
     finally:
         _turn.release()
     return True
+
+
+def _again(kernel: Any) -> Any:
+    """A compiled function without what numba's cache had of it.
+
+    Two processes that compile at the same time may write under one name of that cache. What
+    was compiled for another dtype refuses the arrays before it writes anything. What these
+    functions call has no cache of its own, which could be mixed up in its turn.
+    """
+    kernel.recompile()
+    return kernel
 
 
 def _in_child() -> None:
@@ -77,37 +105,66 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_in_child)
 
 
+def _bits(array: Any) -> Any:
+    """The patterns of an array's elements; known to compiled code alone."""
+    raise NotImplementedError
+
+
+@overload(_bits)
+def _bits_of(array: Any) -> Any:
+    unsigned = {16: np.uint16, 32: np.uint32}[array.dtype.bitwidth]
+
+    def bits(array: Any) -> Any:
+        return array.view(unsigned)
+
+    return bits
+
+
 @njit(nogil=True, cache=True, boundscheck=False)
-def serial(values: Any, x: Any, limit: int, out: Any) -> None:
-    """Write `values` where x's magnitude > limit, else 0; unsigned, one dtype, 1-d, contiguous."""
+def _serial(values: Any, x: Any, limit: int, out: Any) -> None:
+    values, x, out = _bits(values), _bits(x), _bits(out)
+    first = _ragged(out)
+    _plain(values[:first], x[:first], limit, out[:first])
+    _plain(values[first:], x[first:], limit, out[first:])
+
+
+@njit(nogil=True, cache=True, boundscheck=False, parallel=True)
+def _parallel(values: Any, x: Any, limit: int, out: Any, cores: int) -> None:
+    for core in prange(cores):
+        _share(_bits(values), _bits(x), limit, _bits(out), core, cores)
+
+
+@njit(nogil=True, boundscheck=False)
+def _share(values: Any, x: Any, limit: int, out: Any, core: int, cores: int) -> None:
+    """What one of the cores does: whole cache lines of `out`; the first one its start as well."""
+    lanes = _LINE // out.itemsize
+    first = _ragged(out)
+    lines = -(-(out.size - first) // (cores * lanes)) * lanes
+    a = min(first + core * lines, out.size)
+    b = min(a + lines, out.size)
+    if core == 0:
+        _plain(values[:first], x[:first], limit, out[:first])
+    if out.nbytes >= _STREAM_FROM:
+        stop = a + (b - a) // lanes * lanes
+        mask = out.dtype.type((1 << (8 * out.itemsize - 1)) - 1)
+        _whole_lines(values, x, mask, out.dtype.type(limit), out, a, stop)
+        a = stop
+    _plain(values[a:b], x[a:b], limit, out[a:b])
+
+
+@njit(nogil=True, boundscheck=False)
+def _ragged(out: Any) -> Any:
+    """Elements before the first cache line that `out` has from its start."""
+    return min(-(out.ctypes.data // out.itemsize) % (_LINE // out.itemsize), out.size)
+
+
+@njit(nogil=True, boundscheck=False)
+def _plain(values: Any, x: Any, limit: int, out: Any) -> None:
     mask = out.dtype.type((1 << (8 * out.itemsize - 1)) - 1)
     top = out.dtype.type(limit)
     zero = out.dtype.type(0)
     for i in range(out.size):
         out[i] = values[i] if (x[i] & mask) > top else zero
-
-
-@njit(nogil=True, cache=True, boundscheck=False)
-def _streaming(values: Any, x: Any, limit: int, out: Any) -> None:
-    """`serial` past the caches: whole lines of `out` that way, its ends plainly."""
-    lanes = _LINE // out.itemsize
-    first = min(-(out.ctypes.data // out.itemsize) % lanes, out.size)
-    stop = first + (out.size - first) // lanes * lanes
-    mask = out.dtype.type((1 << (8 * out.itemsize - 1)) - 1)
-    serial(values[:first], x[:first], limit, out[:first])
-    _whole_lines(values, x, mask, out.dtype.type(limit), out, first, stop)
-    serial(values[stop:], x[stop:], limit, out[stop:])
-
-
-@njit(nogil=True, cache=True, boundscheck=False, parallel=True)
-def _parallel(values: Any, x: Any, limit: int, out: Any, cores: int, stream: bool) -> None:
-    share = -(-out.size // cores)
-    for core in prange(cores):
-        a, b = min(core * share, out.size), min((core + 1) * share, out.size)
-        if stream:
-            _streaming(values[a:b], x[a:b], limit, out[a:b])
-        else:
-            serial(values[a:b], x[a:b], limit, out[a:b])
 
 
 def _lines(

@@ -146,7 +146,7 @@ def _run(values: Array, x: Array, lambd: Any, out: Array | None, op: str) -> Arr
     dtype = _kernel_dtype(x.dtype)
     if dtype is None:
         raise LabValueError(f"the kernel takes float32, float16 and bfloat16, not {x.dtype}")
-    if values.dtype != x.dtype or values.shape != x.shape:
+    if values is not x and (values.dtype != x.dtype or values.shape != x.shape):
         raise LabValueError(
             "the kernel takes inputs of one dtype and shape, not "
             f"{values.dtype}{list(values.shape)} and {x.dtype}{list(x.shape)}; "
@@ -160,13 +160,15 @@ def _run(values: Array, x: Array, lambd: Any, out: Array | None, op: str) -> Arr
             # Written behind the reader's back in part: the result must not depend on the order.
             np.asarray(out)[...] = _run(values, x, lambd, None, op)
             return out
-    _select(values, x, _limit(dtype, lambd, op), np.asarray(out))
+    plain = out if type(out) is np.ndarray else np.asarray(out)
+    _select(values, x, _limit(dtype, lambd, op), plain)
     return out
 
 
 def _check_out(out: Any, x: Array) -> None:
     """Refuse what would not be written completely; raises `LabValueError`."""
-    refuse_masked("out", out)
+    if type(out) is not np.ndarray:
+        refuse_masked("out", out)
     if not isinstance(out, np.ndarray) or not out.flags.writeable:
         raise LabValueError("out must be a NumPy array that can be written")
     if out.dtype != x.dtype or out.shape != x.shape:
@@ -184,15 +186,18 @@ def _kernel_dtype(dtype: np.dtype[Any]) -> DataType | None:
 
 def _overlaps_shifted(first: Array, second: Array) -> bool:
     """Whether two arrays share memory without being the same view of it."""
-    if not np.may_share_memory(first, second):
+    if (first.flags.owndata and second.flags.owndata) or not np.may_share_memory(first, second):
         return False
     return first.ctypes.data != second.ctypes.data or first.strides != second.strides
 
 
 def _limit(dtype: DataType, lambd: Any, op: str) -> int | None:
-    if type(lambd) in (float, int, np.float32):
+    if type(lambd) in _NUMBERS:
         return _limit_of_number(dtype, lambd, op)
     return dead_limit(dtype, as_scalar(lambd).to_float(), op=op)
+
+
+_NUMBERS = (float, int, np.float32)
 
 
 @lru_cache(maxsize=256)
@@ -211,11 +216,12 @@ def _select(values: Array, x: Array, limit: int | None, out: Array) -> None:
         _select(np.ascontiguousarray(values), np.ascontiguousarray(x), limit, dense)
         out[...] = dense
         return
-    bits = _BITS[x.itemsize]
+    fast = _fast_kernels()
     if x.ndim != 1:
         values, x, out = values.reshape(-1), x.reshape(-1), out.reshape(-1)
-    values, x, out = values.view(bits), x.view(bits), out.view(bits)
-    fast = _fast_kernels()
+    if fast is None or x.itemsize == 2:  # the compiled loops take a float32 as it is
+        bits = _BITS[x.itemsize]
+        values, x, out = values.view(bits), x.view(bits), out.view(bits)
     if fast is None:
         _numpy_road(values, x, limit, out)
     elif x.size < _PARALLEL_FROM or not fast.parallel(values, x, limit, out):

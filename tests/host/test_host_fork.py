@@ -229,7 +229,7 @@ COMPILING_AT_EXIT = """
 import os, sys, threading, time
 import numpy as np
 from labkit.op import numerics
-assert numerics._fast_kernel() is not None
+assert numerics._fast_kernels() is not None
 from numba.core import compiler
 compile_extra, began = compiler.compile_extra, threading.Event()
 
@@ -268,3 +268,42 @@ def test_an_interpreter_that_ends_waits_for_the_thread_that_compiles(root, how, 
     assert (done.returncode, done.stderr) == (0, "")
     assert "compiled" in done.stdout
     assert ("child ended" in done.stdout) == (how == "fork")
+
+
+MIXED_UP_CACHE = """
+import sys
+import numpy as np
+from labkit.op import numerics
+assert numerics._fast_kernels() is not None
+for dtype in sys.argv[1:]:
+    x = np.array([0.25, 0.75, -3, 1] * 3, dtype)
+    print(numerics.hardshrink(x, 0.5).tolist() == [0, 0.75, -3, 1] * 3)
+"""
+
+
+def test_a_compiled_cache_that_two_processes_mixed_up_is_made_anew(root, tmp_path):
+    pytest.importorskip("numba")
+
+    def compute(*dtypes: str) -> list[str]:
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", MIXED_UP_CACHE, *dtypes],
+            capture_output=True,
+            text=True,
+            timeout=100,
+            cwd=root,
+            env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "LABKIT_FAST": "1"},
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout.split()
+
+    assert compute("float32", "float16") == ["True"] * 2
+    kept = {path: path.read_bytes() for path in tmp_path.rglob("*.nbc")}
+    pairs = [
+        (first, second) for first in kept for second in kept if first.name[:-6] == second.name[:-6]
+    ]
+    mixed = [(first, second) for first, second in pairs if kept[first] != kept[second]]
+    assert mixed
+    for first, second in mixed:
+        first.write_bytes(kept[second])
+    assert compute("float32", "float16") == ["True"] * 2
+    assert compute("float16", "float32") == ["True"] * 2
