@@ -137,8 +137,15 @@ def _parser() -> Parser:
     kernel.set_defaults(function=_kernel)
 
     bench = command("bench", help="speed as ratios")
+    bench.add_argument(
+        "parts",
+        nargs="*",
+        metavar="PART",
+        help="measure this alone: curve, operator, call, memory, small, import, slider",
+    )
     bench.add_argument("--quick", action="store_true", help="smaller arrays, fewer runs")
     bench.add_argument("--json", action="store_true", help="print one JSON object")
+    bench.add_argument("--picture", metavar="PNG", help="draw the curve into this file")
     bench.set_defaults(function=_bench)
 
     lab = command(
@@ -315,7 +322,7 @@ def _doctor(options: argparse.Namespace) -> int:
 def _bench(options: argparse.Namespace) -> int:
     from labkit.bench import run
 
-    return run(quick=options.quick, as_json=options.json)
+    return run(options.parts, quick=options.quick, as_json=options.json, picture=options.picture)
 
 
 def _lab(options: argparse.Namespace) -> int:

@@ -29,6 +29,7 @@ from labkit.draw.png import to_png
 from labkit.draw.road import Station, road, road_alt_text, road_figure
 from labkit.draw.sieve import sieve_figure
 from labkit.draw.sieve_view import Sieve, sieve_alt_text
+from labkit.draw.speed import SpeedPoint, SpeedView, speed_alt_text, speed_figure
 from labkit.draw.steps import StepsView, steps_figure
 from labkit.draw.steps_mark import StepsPicture
 from labkit.draw.tape import tape_alt_text, tape_figure
@@ -62,6 +63,8 @@ __all__ = [
     "Palette",
     "Rung",
     "Sieve",
+    "SpeedPoint",
+    "SpeedView",
     "Station",
     "StepsPicture",
     "StepsView",
@@ -97,6 +100,8 @@ __all__ = [
     "show",
     "sieve_alt_text",
     "sieve_figure",
+    "speed_alt_text",
+    "speed_figure",
     "steps_figure",
     "tape_alt_text",
     "tape_figure",

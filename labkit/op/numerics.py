@@ -277,6 +277,11 @@ def _fast_kernels() -> ModuleType | None:
     return fused
 
 
+def road() -> str:
+    """What computes here: "numba" (compiled loops) or "NumPy"; the bits are the same."""
+    return "NumPy" if _fast_kernels() is None else "numba"
+
+
 def core_count() -> int:
     """Processors that this process may use: the threads of the fast path."""
     try:

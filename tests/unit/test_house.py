@@ -28,9 +28,10 @@ ALLOWED: dict[str, set[str]] = {
     "draw": {"op"},  # data classes only
 }
 LEAVES = ("errors", "language")
-# These stand above and may import everything but the panels: the face, the commands, the course.
+# These stand above and may import everything but the panels: the face, the commands, the course;
+# bench measures them all.
 # learn is a user of the lab: it trains a model through the face's operators, on any device.
-ABOVE = {"", "observe", "course", "explore", "learn"}
+ABOVE = {"", "bench", "observe", "course", "explore", "learn"}
 
 UNIX_ONLY = {"fcntl", "grp", "posix", "pty", "pwd", "resource", "syslog", "termios", "tty"}
 HEAVY = ("IPython", "cffi", "ipywidgets", "jupyterlab", "matplotlib", "ml_dtypes", "numba", "torch")
