@@ -4,7 +4,9 @@ Addresses come from a range that no host pointer has and are never given out
 twice, so a stale pointer is always recognised. Every block has a canary at
 both ends; fresh memory holds 0xCD, freed memory 0xDD, so that reading too
 early or too late shows. Large blocks are poisoned page by page on first touch:
-a 16 MiB workspace that no kernel looks at costs nothing.
+a 16 MiB workspace that no kernel looks at costs nothing. The memory behind the
+largest blocks is kept for a while when they are freed: what the host's system
+hands out it clears first, which took as long as the copies of a whole call.
 
 Sizes follow aclrtMalloc: rounded up to 32 bytes plus the chip's padding,
 64-byte aligned, never cleared (cann/runtime 681ef761, platform files for the
@@ -31,6 +33,11 @@ _GUARD = 64
 _CANARY = 0xA5
 _PAGE = 64 * 1024
 _LAZY_FROM = 1024 * 1024
+_KEEP_FROM = 32 * 1024 * 1024
+"""Bytes from which the memory of a freed block is kept; smaller ones the C library keeps itself."""
+
+_MOST_SPARE = 256 * 1024 * 1024
+"""Bytes of freed blocks that are kept, for the next ones of the same size."""
 
 
 class HeapFault(Exception):  # noqa: N818 - internal signal, translated by its callers
@@ -41,16 +48,40 @@ class HeapFault(Exception):  # noqa: N818 - internal signal, translated by its c
         self.freed = freed
 
 
+class _Spares:
+    """Memory of freed blocks, the oldest first; never more than `_MOST_SPARE` bytes."""
+
+    def __init__(self) -> None:
+        self._kept: list[Bytes] = []
+
+    def take(self, nbytes: int) -> Bytes:
+        """Memory of that size with any content."""
+        for place, data in enumerate(self._kept):
+            if data.nbytes == nbytes:
+                return self._kept.pop(place)
+        return np.empty(nbytes, np.uint8)
+
+    def keep(self, data: Bytes) -> None:
+        """Take memory that nobody uses any more."""
+        self._kept.append(data)
+        while sum(kept.nbytes for kept in self._kept) > _MOST_SPARE:
+            del self._kept[0]
+
+    def drop(self) -> None:
+        """Give all of it back to the system."""
+        self._kept.clear()
+
+
 class Block:
     """One allocation: `address`, requested `size` in bytes, its bytes between two canaries."""
 
     __slots__ = ("_data", "_untouched", "address", "limit", "size", "what")
 
-    def __init__(self, address: int, size: int, padding: int) -> None:
+    def __init__(self, address: int, size: int, padding: int, spares: _Spares) -> None:
         self.address, self.size = address, size
         self.limit = (size + 31) // 32 * 32 + padding
         self.what = ""
-        data = np.empty(self.limit + 2 * _GUARD, np.uint8)
+        data = spares.take(self.limit + 2 * _GUARD)
         self._untouched: npt.NDArray[np.bool_] | None = None
         if self.limit < _LAZY_FROM:
             data.fill(FRESH)
@@ -88,6 +119,11 @@ class Block:
         behind = self._data[_GUARD + self.size :].tobytes()
         return front.count(_CANARY) == len(front) and behind.count(_CANARY) == len(behind)
 
+    def hand_on(self, spares: _Spares) -> None:
+        """Keep the memory of a freed block for another one, if it is large."""
+        if self.limit >= _KEEP_FROM:
+            spares.keep(self._data)
+
     def poison(self) -> None:
         """Overwrite the block as freed memory."""
         self._untouched = None
@@ -111,6 +147,7 @@ class Heap:
         self._next = DEVICE_BASE
         self._freed: deque[tuple[int, int, str]] = deque(maxlen=4096)
         self._ghosts: list[Block] = []
+        self._spares = _Spares()
 
     def __len__(self) -> int:
         return len(self._blocks)
@@ -125,7 +162,7 @@ class Heap:
         if self.used + size > self.capacity:
             return None
         try:
-            block = Block(self._next, size, self.padding if padding is None else padding)
+            block = self._block(size, self.padding if padding is None else padding)
         except MemoryError:
             return None
         # The gap keeps a small overrun from landing in the neighbour.
@@ -136,6 +173,13 @@ class Heap:
         self.peak = max(self.peak, self.used)
         self.allocations += 1
         return block
+
+    def _block(self, size: int, padding: int) -> Block:
+        try:
+            return Block(self._next, size, padding, self._spares)
+        except MemoryError:
+            self._spares.drop()  # what is kept of other sizes may be what is missing
+        return Block(self._next, size, padding, self._spares)
 
     def free(self, address: int, *, keep_ghost: bool = False) -> Block:
         """Take a block back. `keep_ghost`: queued work still refers to it and finds poison."""
@@ -148,6 +192,8 @@ class Heap:
         if keep_ghost:
             block.poison()
             self._ghosts.append(block)
+        else:
+            block.hand_on(self._spares)
         return block
 
     def drop_ghosts(self) -> None:

@@ -435,3 +435,75 @@ def test_a_lenient_copy_from_freed_memory_fails_as_the_dma_would_and_leaves_a_no
     assert rig("aclrtMemcpy", target, 4, rig.pointer(address), 4, D2H) == 507013
     assert rig.ffi.buffer(target)[:] == b"abcd"
     assert "was freed" in rig.npu.notes[-1]
+
+
+# -- the memory behind freed blocks ----------------------------------------------
+
+
+KEPT = 32 * LAZY
+
+
+def written(memory, size, value=7):
+    block = memory.malloc(size)
+    block.view(block.address, size, write=True)[...] = value
+    return block
+
+
+def test_a_large_block_in_the_memory_of_a_freed_one_is_fresh_all_the_same():
+    memory = heap()
+    first = written(memory, KEPT + 33)
+    kept = first._data
+    memory.free(first.address)
+    second = memory.malloc(KEPT + 40)  # rounded up to the same size
+    assert second._data is kept and second.address != first.address
+    assert (second.view(second.address, second.size) == FRESH).all()
+    assert second.canaries_intact
+
+
+@pytest.mark.parametrize("size", [100, 5 * LAZY, KEPT])
+def test_two_live_blocks_never_share_memory(size):
+    memory = heap()
+    memory.free(written(memory, size).address)
+    first, second = written(memory, size, 1), written(memory, size, 2)
+    assert (first.view(first.address, size) == 1).all()
+    assert (second.view(second.address, size) == 2).all()
+
+
+def test_memory_that_queued_work_still_refers_to_is_not_handed_on():
+    memory = heap()
+    ghost = written(memory, KEPT)
+    memory.free(ghost.address, keep_ghost=True)
+    written(memory, KEPT, 9)
+    assert (memory.view(ghost.address, KEPT, "late") == FREED).all()
+
+
+def test_only_so_much_memory_of_freed_blocks_is_kept(monkeypatch):
+    monkeypatch.setattr("labkit.sim.heap._KEEP_FROM", LAZY)
+    monkeypatch.setattr("labkit.sim.heap._MOST_SPARE", 5 * LAZY)
+    memory = heap()
+    blocks = [memory.malloc(2 * LAZY - 128) for _ in range(4)]
+    gone = [weakref.ref(block._data) for block in blocks]
+    for block in blocks:
+        memory.free(block.address)
+    del block, blocks
+    gc.collect()
+    assert [ref() is None for ref in gone] == [True, True, False, False]
+
+
+def test_what_is_kept_is_given_back_when_memory_runs_out(monkeypatch):
+    memory = heap()
+    first = memory.malloc(KEPT)
+    gone = weakref.ref(first._data)
+    memory.free(first.address)
+    del first
+    real, tried = np.empty, []
+
+    def empty(shape, *args, **kwargs):
+        if not tried:
+            tried.append(shape)
+            raise MemoryError
+        assert gone() is None
+        return real(shape, *args, **kwargs)
+
+    monkeypatch.setattr(np, "empty", empty)
+    assert memory.malloc(2 * KEPT) is not None
