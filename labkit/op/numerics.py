@@ -118,7 +118,8 @@ def hardshrink_grad(
     Raises `LabValueError` for other dtypes, unequal shapes or dtypes, an
     unknown variant.
     """
-    gradient, x = as_array("grad", grad), as_array("self", self)
+    gradient = grad if type(grad) is np.ndarray else as_array("grad", grad)
+    x = self if type(self) is np.ndarray else as_array("self", self)
     if not isinstance(variant, str) or variant != "arch35":
         from labkit.op.variants import run_variant
 
@@ -143,26 +144,36 @@ def hardshrink(self: npt.ArrayLike, lambd: Any, *, out: Array | None = None) -> 
 
 
 def _run(values: Array, x: Array, lambd: Any, out: Array | None, op: str) -> Array:
-    dtype = _kernel_dtype(x.dtype)
+    kind, shape = x.dtype, x.shape  # read once: at 4 Ki elements half the time is this function
+    dtype = _kernel_dtype(kind)
     if dtype is None:
         raise LabValueError(f"the kernel takes float32, float16 and bfloat16, not {x.dtype}")
-    if values is not x and (values.dtype != x.dtype or values.shape != x.shape):
+    if values is not x and (values.dtype != kind or values.shape != shape):
         raise LabValueError(
             "the kernel takes inputs of one dtype and shape, not "
             f"{values.dtype}{list(values.shape)} and {x.dtype}{list(x.shape)}; "
             "casting and broadcasting are the work of other l0 operators"
         )
     if out is None:
-        out = np.empty(x.shape, x.dtype)
-    else:
+        out = np.empty(shape, kind)
+    elif type(out) is not np.ndarray or out.dtype != kind or out.shape != shape:
         _check_out(out, x)
-        if _overlaps_shifted(values, out) or (x is not values and _overlaps_shifted(x, out)):
-            # Written behind the reader's back in part: the result must not depend on the order.
-            np.asarray(out)[...] = _run(values, x, lambd, None, op)
-            return out
+    first, second, third = values.flags, x.flags, out.flags
+    if not third.writeable:
+        raise LabValueError(_NOT_WRITTEN)
+    if not (first.owndata and second.owndata and third.owndata) and (
+        _overlaps_shifted(values, out) or _overlaps_shifted(x, out)
+    ):
+        # Written behind the reader's back in part: the result must not depend on the order.
+        np.asarray(out)[...] = _run(values, x, lambd, None, op)
+        return out
+    dense = first.c_contiguous and second.c_contiguous and third.c_contiguous
     plain = out if type(out) is np.ndarray else np.asarray(out)
-    _select(values, x, _limit(dtype, lambd, op), plain)
+    _select(values, x, _limit(dtype, lambd, op), plain, dense)
     return out
+
+
+_NOT_WRITTEN = "out must be a NumPy array that can be written"
 
 
 def _check_out(out: Any, x: Array) -> None:
@@ -170,7 +181,7 @@ def _check_out(out: Any, x: Array) -> None:
     if type(out) is not np.ndarray:
         refuse_masked("out", out)
     if not isinstance(out, np.ndarray) or not out.flags.writeable:
-        raise LabValueError("out must be a NumPy array that can be written")
+        raise LabValueError(_NOT_WRITTEN)
     if out.dtype != x.dtype or out.shape != x.shape:
         raise LabValueError(f"out must be {x.dtype}{list(x.shape)}")
 
@@ -186,7 +197,7 @@ def _kernel_dtype(dtype: np.dtype[Any]) -> DataType | None:
 
 def _overlaps_shifted(first: Array, second: Array) -> bool:
     """Whether two arrays share memory without being the same view of it."""
-    if (first.flags.owndata and second.flags.owndata) or not np.may_share_memory(first, second):
+    if first is second or not np.may_share_memory(first, second):
         return False
     return first.ctypes.data != second.ctypes.data or first.strides != second.strides
 
@@ -205,16 +216,19 @@ def _limit_of_number(dtype: DataType, lambd: float, op: str) -> int | None:
     return dead_limit(dtype, as_scalar(lambd).to_float(), op=op)
 
 
-def _select(values: Array, x: Array, limit: int | None, out: Array) -> None:
-    """Write `values` where x's magnitude pattern is above `limit`, else zero bits."""
+def _select(values: Array, x: Array, limit: int | None, out: Array, dense: bool) -> None:
+    """Write `values` where x's magnitude pattern is above `limit`, else zero bits.
+
+    `dense`: all three are C-contiguous.
+    """
     if limit is None or not x.size:
         if out is not values:
             out[...] = values
         return
-    if not (values.flags.c_contiguous and x.flags.c_contiguous and out.flags.c_contiguous):
-        dense = np.empty(x.shape, x.dtype)
-        _select(np.ascontiguousarray(values), np.ascontiguousarray(x), limit, dense)
-        out[...] = dense
+    if not dense:
+        whole = np.empty(x.shape, x.dtype)
+        _select(np.ascontiguousarray(values), np.ascontiguousarray(x), limit, whole, True)
+        out[...] = whole
         return
     fast = _fast_kernels()
     if x.ndim != 1:
