@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from labkit.errors import LabValueError
 from labkit.language import gettext as _
+from labkit.op.broadcast import BroadcastFault, broadcast_shapes
 from labkit.op.dtypes import data_type
 
 __all__ = ["number", "refuse_too_large", "tensor"]
@@ -129,10 +130,8 @@ def refuse_too_large(x: npt.NDArray[Any], grad: npt.NDArray[Any]) -> None:
     Three tensors are held twice, here and on the device. Linux would grant more
     than there is and end the process when it is used.
     """
-    try:
-        result = math.prod(np.broadcast_shapes(x.shape, grad.shape))
-    except ValueError:  # CANN refuses these itself
-        result = 0
+    common = broadcast_shapes(x.shape, grad.shape)  # NumPy's own takes no more than 32 axes
+    result = 0 if isinstance(common, BroadcastFault) else math.prod(common)  # CANN refuses a fault
     _refuse(2 * (x.nbytes + grad.nbytes + result * min(x.itemsize, grad.itemsize)))
 
 

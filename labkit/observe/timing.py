@@ -27,7 +27,7 @@ from labkit.host.device import Device
 from labkit.language import Text
 from labkit.language import gettext as _
 from labkit.op.dtypes import data_type
-from labkit.operators import default_device
+from labkit.operators import device_or_default
 
 __all__ = ["Timing", "time_operator"]
 
@@ -142,7 +142,7 @@ def time_operator(
         )
     if elements < 1 or repeats < 1 or warmup < 0:
         raise LabValueError(_("right would be at least one element and one repeat"))
-    target = device or default_device()
+    target = device_or_default(device)
     kind = data_type(dtype)
     if not kind.itemsize:
         raise LabValueError(

@@ -1,6 +1,7 @@
 """`labkit bench`: what it measures, what it refuses, and the picture of the curve."""
 
 import dataclasses
+import io
 import json
 import sys
 
@@ -123,6 +124,18 @@ def test_the_command_measures_one_part_as_json(capsys, monkeypatch):
     assert cli.main(["bench", "memory", "--quick", "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)
     assert row["what"] == "memory above inputs and output" and row["reached"] is True
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-16"])
+def test_the_table_comes_through_a_stdout_that_is_not_utf_8(encoding, monkeypatch):
+    monkeypatch.setattr(curve, "SIZES", SMALL)
+    monkeypatch.setattr("labkit.bench.table._PAUSE", 0)
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding=encoding))
+    assert cli.main(["bench", "curve", "--quick"]) == 0
+    sys.stdout.flush()
+    lines = raw.getvalue().decode(encoding).splitlines()
+    assert len(lines) == 2 * 2 * 2 * len(DTYPES) and "float32" in lines[0] and " over " in lines[1]
 
 
 def test_the_command_draws_the_curve(capsys, monkeypatch, tmp_path):

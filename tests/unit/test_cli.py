@@ -16,6 +16,9 @@ import pytest
 from labkit import cli_streams
 from labkit.cli import main
 
+MORE_AXES = (33, 64) if int(np.__version__.partition(".")[0]) >= 2 else ()
+"""Ranks that only NumPy 2 holds."""
+
 LONG = "n" * 300
 DEEP = "[" * 2000 + "]" * 2000
 
@@ -166,9 +169,9 @@ def test_a_broken_file_is_refused_by_its_name(answer, arrays):
         np.zeros(3, "V0"),
         np.zeros(3, "M8[s]"),
         np.zeros(3, ">f4"),
-        np.zeros((1,) * 9, np.float32),
+        *(np.zeros((1,) * rank, np.float32) for rank in (9, 32, *MORE_AXES)),
     ],
-    ids=str,
+    ids=lambda array: f"{array.dtype.str} of {array.ndim} axes",
 )
 def test_an_array_that_the_operator_cannot_take_is_refused(answer, array):
     np.save("x.npy", array)

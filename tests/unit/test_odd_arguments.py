@@ -15,6 +15,7 @@ from odd import name_of, odd
 import labkit
 from labkit import learn, op
 from labkit.errors import LabError, LabValueError, shown
+from labkit.observe.timing import time_operator
 from labkit.op import variants
 from labkit.op.aclnn import plan_hardshrink, plan_hardshrink_backward
 
@@ -192,6 +193,8 @@ def test_a_device_that_is_none_is_refused_with_how_to_get_one(device):
         labkit.hardshrink_backward(X, X, device=device)
     with pytest.raises(LabValueError, match="no device"):
         labkit.hardshrink(X, device=device)
+    with pytest.raises(LabValueError, match="no device"):
+        time_operator(8, device=device)
 
 
 def test_a_closed_device_refuses_whatever_it_is_given():
