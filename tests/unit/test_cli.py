@@ -244,10 +244,14 @@ OPTIONS = {
     "sdk": "--layout --compiler file",
     "kernel": "--name --display-name --device --user --set-env install remove",
     "lab": "--port --reset nowhere",
+    "bench": "--quick --json --picture nowhere",
     "notebooks": "--check --translated --on --keep --report nowhere.ipynb",
     "": "--version --help --nonsense run explain",
 }
-FLAGS = {"--forward", "--record", "--json", "--fields", "--user", "--check", "--translated"}
+FLAGS = {
+    *("--forward", "--record", "--json", "--fields", "--user", "--check", "--translated"),
+    "--quick",
+}
 
 
 def test_nothing_that_is_typed_is_an_error_that_nobody_thought_of(answer, tmp_path, monkeypatch):
@@ -265,7 +269,7 @@ def test_nothing_that_is_typed_is_an_error_that_nobody_thought_of(answer, tmp_pa
                 words.append(chance.choice(VALUES))
         if command == "kernel" and words[1:2] != ["remove"]:
             words = [*words, "--set-env", "nowhere"]
-        if command in ("sdk", "lab", "notebooks", "observe", "doctor"):
+        if command in ("sdk", "lab", "notebooks", "observe", "doctor", "bench"):
             words.append({"sdk": "file", "doctor": "nonsense"}.get(command, "nowhere"))
         if command == "lab":
             words += ["--reset", "nothing"]
